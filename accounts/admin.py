@@ -38,11 +38,11 @@ class UserAdmin(LookOnly):
 
     actions = ["allow_root", "revoke_root"]
 
-    @admin.action(description=gettext_lazy("Allow root inside to the chosen people"), permissions=["view"])
+    @admin.action(description=gettext_lazy("Allow root in the sandbox for the selected users"), permissions=["view"])
     def allow_root(self, request: HttpRequest, queryset: Any) -> None:
         self._set_root(request, queryset, allowed=True)
 
-    @admin.action(description=gettext_lazy("Take root inside back from the chosen people"), permissions=["view"])
+    @admin.action(description=gettext_lazy("Revoke root in the sandbox for the selected users"), permissions=["view"])
     def revoke_root(self, request: HttpRequest, queryset: Any) -> None:
         self._set_root(request, queryset, allowed=False)
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 class AccountsConfig(AppConfig):
     name = "accounts"
-    verbose_name = _("People")
+    verbose_name = _("Users")
 
     def ready(self) -> None:
         from accounts import messages as wordings
@@ -22,7 +22,7 @@ class AccountsConfig(AppConfig):
         post_migrate.connect(self.keep_preset_roles, sender=self)
         post_migrate.connect(self.guard_the_trail, sender=self)
         sweeps.register("accounts.outbox")
-        search.register("person", _("Person"), "person", needs=Action.PEOPLE_MANAGE, find=searching.people)
+        search.register("person", _("User"), "person", needs=Action.PEOPLE_MANAGE, find=searching.people)
         messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 
     def keep_preset_roles(self, using: str, **more: Any) -> None:

@@ -8,18 +8,18 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording
 
 NOTICE = {
-    "account_requested": Wording(_("%(name)s asks for an account")),
-    "test": Wording(_("A test of your notifications")),
-    "arrived": Wording(_("It arrived, so it works.")),
+    "account_requested": Wording(_("%(name)s requests an account")),
+    "test": Wording(_("Test notification")),
+    "arrived": Wording(_("The test message arrived. This channel works.")),
 }
 DELIVERY = {
-    "address_refused": Wording(_("The mail server refuses this address for good.")),
-    "answered": Wording(_("The address answered %(status)s.")),
+    "address_refused": Wording(_("The mail server rejects this address permanently.")),
+    "answered": Wording(_("The address responded with %(status)s.")),
 }
 SECRET = {
     "missing": Wording(_("You have no secret %(names)s. Store it at %(page)s, then try again.")),
     "unreadable": Wording(
-        _("Your secrets were stored under another key of the platform. Set their values anew at %(page)s.")
+        _("Your secrets were encrypted with another key of the platform. Set their values again at %(page)s.")
     ),
 }
 

@@ -360,7 +360,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "aiplatform",
-    "DESCRIPTION": _("From raw images to a model in use."),
+    "DESCRIPTION": _("From raw images to a deployed model."),
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SWAGGER_UI_DIST": "SIDECAR",

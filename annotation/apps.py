@@ -32,7 +32,7 @@ class AnnotationConfig(AppConfig):
         next_actions.register(
             next_actions.NextAction(
                 "annotate",
-                _("Annotate this"),
+                _("Annotate this dataset"),
                 "annotation",
                 needs=Action.ANNOTATION_MANAGE,
                 url=lambda version: f"{reverse('annotation:project-create')}?source={version.pk}",

@@ -21,20 +21,20 @@ from datasets.models import DatasetVersion
 from datasets.services.datasets import NAME_MAX
 
 MAX_CLASS_LENGTH = 50
-TAKE_OVER = _("Take over what is drawn in it")
+TAKE_OVER = _("Keep existing annotations")
 TAKE_OVER_HELP = _(
-    "Boxes and polygons can be changed here. Masks become outlines; one with holes keeps them until somebody changes "
-    "it. A class given to a whole image does not come along."
+    "Boxes and polygons can be edited here. Masks become outlines; a mask with holes keeps them until it is "
+    "edited. Image-level classes are not imported."
 )
 
 
 class ProjectForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=100)
     intro = forms.CharField(
-        label=_("Introduction"),
+        label=_("Description"),
         max_length=500,
         required=False,
-        help_text=_("What is annotated, and why; annotators read it."),
+        help_text=_("What is annotated, and why. Shown to annotators."),
     )
 
 
@@ -46,9 +46,9 @@ class BeginForm(ProjectForm):
         label=_("Classes"),
         max_length=5_000,
         required=False,
-        help_text=_("What people will draw, separated by commas, as in: cat, dog. More can be added at any time."),
+        help_text=_("Classes to annotate, separated by commas, such as: cat, dog. More can be added later."),
     )
-    shape = forms.ChoiceField(label=_("Drawn as"), choices=drawn_as, required=False)
+    shape = forms.ChoiceField(label=_("Shape"), choices=drawn_as, required=False)
     with_shapes = forms.BooleanField(label=TAKE_OVER, required=False, initial=True, help_text=TAKE_OVER_HELP)
 
     def __init__(self, *args: Any, source: DatasetVersion, **kwargs: Any) -> None:
@@ -66,7 +66,7 @@ class BeginForm(ProjectForm):
         )
         if long := [name for name in names if len(name) > MAX_CLASS_LENGTH]:
             raise forms.ValidationError(
-                _("The name of a class has 1 to %(max)d characters; “%(name)s…” has more. Put commas between classes."),
+                _("A class name must have 1 to %(max)d characters; “%(name)s…” is longer. Separate classes by commas."),
                 params={"max": MAX_CLASS_LENGTH, "name": long[0][:20]},
             )
         return [name for name in names if name]
@@ -80,12 +80,12 @@ class BeginForm(ProjectForm):
 
 class SetForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=100)
-    intro = forms.CharField(label=_("Introduction"), max_length=500, required=False)
+    intro = forms.CharField(label=_("Description"), max_length=500, required=False)
     visibility = forms.ChoiceField(
         label=_("Open to"),
         choices=AnnotationSet.Visibility.choices,
         initial=AnnotationSet.Visibility.PRIVATE,
-        help_text=_("Who may draw on these images."),
+        help_text=_("Who can annotate these images."),
     )
 
 
@@ -94,7 +94,7 @@ class NewSetForm(SetForm):
         label=_("Source"),
         queryset=DatasetVersion.objects.none(),
         empty_label=_("Choose a dataset"),
-        help_text=_("Any version you may use. Classes of annotated ones come along with their ids."),
+        help_text=_("Any version you can use. Classes of annotated versions are kept with their ids."),
     )
     with_shapes = forms.BooleanField(label=TAKE_OVER, required=False, initial=True, help_text=TAKE_OVER_HELP)
     kind = forms.ChoiceField(label=_("Type"), choices=AnnotationSet.Kind.choices, initial=AnnotationSet.Kind.IMAGE)
@@ -112,10 +112,10 @@ class LabelForm(forms.Form):
         max_length=50,
         required=False,
         widget=forms.TextInput(attrs={"list": "parents"}),
-        help_text=_("Groups classes, as in animal: cat, dog. Empty: none."),
+        help_text=_("Groups classes, such as animal: cat, dog. Optional."),
     )
-    shape = forms.ChoiceField(label=_("Drawn as"), choices=drawn_as)
-    colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
+    shape = forms.ChoiceField(label=_("Shape"), choices=drawn_as)
+    colour = forms.CharField(label=_("Color"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
 
 
 class NewLabelForm(LabelForm):
@@ -139,7 +139,7 @@ class TilesForm(forms.Form):
     state = forms.ChoiceField(required=False, choices=[("", _("All")), *ImageTask.State.choices])
     objects = forms.ChoiceField(
         required=False,
-        choices=[("", _("With or without objects")), ("with", _("With objects")), ("without", _("Without objects"))],
+        choices=[("", _("Labeled or not")), ("with", _("With objects")), ("without", _("Without objects"))],
     )
 
     def __init__(self, *args: Any, labels: Iterable[LabelClass], **kwargs: Any) -> None:
@@ -157,7 +157,7 @@ class TilesForm(forms.Form):
 class MemberForm(forms.Form):
     """People by name, and the role they get."""
 
-    username = PeopleField(label=_("People"))
+    username = PeopleField(label=_("Users"))
     role = forms.ChoiceField(
         label=_("Role"), choices=ProjectMember.Role.choices, initial=ProjectMember.Role.ANNOTATOR, required=False
     )
@@ -184,7 +184,7 @@ class RoleForm(forms.Form):
 class ConvertForm(forms.Form):
     target = forms.ChoiceField(label=_("Format"), choices=targets)
     make_version = forms.BooleanField(
-        label=_("Also make it a dataset version that trainings can use"), required=False, initial=True
+        label=_("Also create a dataset version for training"), required=False, initial=True
     )
     new_dataset = forms.CharField(
         label=_("New dataset"),

@@ -16,22 +16,22 @@ VERSION = {
         group=Show("group", lambda value: GROUPED[value]),
     ),
     "chosen": Wording(_("Images of %(of)s with %(query)s")),
-    "merged": Wording(_("%(names)s put together")),
+    "merged": Wording(_("%(names)s merged")),
 }
 
 #: Why a drawn shape, or one of a file, is refused.
 SHAPE = {
     "no_points": Wording(_("The shape has no points.")),
-    "most_parts": Wording(_("A shape has at most 1,000 parts.")),
-    "most_points": Wording(_("A shape has at most 10,000 points.")),
-    "pairs": Wording(_("Points are pairs of x and y.")),
-    "numbers": Wording(_("Every coordinate is a number.")),
-    "finite_numbers": Wording(_("Every coordinate is a finite number.")),
-    "outside": Wording(_("All points lie within the image of %(width)s × %(height)s pixels.")),
-    "crossing": Wording(_("Lines of the polygon cross.")),
-    "no_area": Wording(_("The shape covers no area.")),
+    "most_parts": Wording(_("A shape can have at most 1,000 parts.")),
+    "most_points": Wording(_("A shape can have at most 10,000 points.")),
+    "pairs": Wording(_("Points must be pairs of x and y.")),
+    "numbers": Wording(_("Coordinates must be numbers.")),
+    "finite_numbers": Wording(_("Coordinates must be finite numbers.")),
+    "outside": Wording(_("All points must be inside the image of %(width)s × %(height)s pixels.")),
+    "crossing": Wording(_("The lines of the polygon intersect.")),
+    "no_area": Wording(_("The shape has no area.")),
     "three_points": Wording(_("A polygon needs at least 3 points.")),
-    "four_corners": Wording(_("A box has four corners, clockwise from the top left.")),
+    "four_corners": Wording(_("A box must have four corners, clockwise from the top left.")),
 }
 
 

@@ -29,7 +29,7 @@ class Dataset(models.Model):
         SERVER = "server", _("Data already on the server")
 
     name = models.CharField(_("name"), max_length=25)
-    intro = models.CharField(_("introduction"), max_length=50)
+    intro = models.CharField(_("description"), max_length=50)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="datasets")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     source = models.CharField(_("source"), max_length=8, choices=Source, default=Source.UPLOAD)

@@ -90,7 +90,7 @@ class ServiceAdminPage(LookOnly):
     def now(self, service: Service) -> str:
         return service.state
 
-    @admin.action(description=_("Stop the chosen services"))
+    @admin.action(description=_("Stop selected endpoints"))
     def stop_services(self, request: HttpRequest, services: QuerySet[Service]) -> None:
         for service in services.select_related("job"):
             if service.is_up:

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 class InferenceConfig(AppConfig):
     name = "inference"
-    verbose_name = _("Inference")
+    verbose_name = _("Endpoints")
 
     def ready(self) -> None:
         from accounts.access import ownership, sharing
@@ -102,7 +102,7 @@ class InferenceConfig(AppConfig):
         next_actions.register(
             next_actions.NextAction(
                 "evaluate",
-                _("Evaluate a model on this"),
+                _("Evaluate a model on this dataset"),
                 "evaluation",
                 needs=Action.EVALUATIONS_SUBMIT,
                 url=lambda version: f"{reverse('inference:evaluation-new')}?version={version.pk}",
@@ -113,7 +113,7 @@ class InferenceConfig(AppConfig):
         next_actions.register(
             next_actions.NextAction(
                 "predict",
-                _("Let a model answer this"),
+                _("Run predictions"),
                 "predict",
                 needs=Action.EVALUATIONS_SUBMIT,
                 url=lambda version: f"{reverse('inference:prediction-new')}?version={version.pk}",
@@ -146,9 +146,9 @@ class InferenceConfig(AppConfig):
         ownership.register(
             ownership.Owned("evaluation_sets", _("Evaluation parameter sets"), EvaluationSet),
             ownership.Owned("models", _("Models"), Model),
-            ownership.Owned("services", _("Services"), Service),
-            ownership.Owned("videos", _("Videos"), VideoFile, named=False),
-            ownership.Owned("edge_groups", _("Groups of edge devices"), EdgeGroup),
-            ownership.Owned("push_targets", _("Push targets"), PushTarget),
+            ownership.Owned("services", _("Endpoints"), Service),
+            ownership.Owned("videos", _("Video analytics"), VideoFile, named=False),
+            ownership.Owned("edge_groups", _("Edge device groups"), EdgeGroup),
+            ownership.Owned("push_targets", _("Export targets"), PushTarget),
         )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=model_search.models)

@@ -41,7 +41,7 @@ class TrainingConfig(AppConfig):
         next_actions.register(
             next_actions.NextAction(
                 "train",
-                _("Train on this"),
+                _("Train on this dataset"),
                 "training",
                 needs=Action.TRAINING_SUBMIT,
                 url=lambda version: f"{reverse('training:job-submit')}?version={version.pk}",

@@ -72,7 +72,7 @@ class JobAdmin(LookOnly):
     inlines = (AttemptInline, EventInline)
     actions = ("stop",)
 
-    @admin.action(description=gettext_lazy("Stop the chosen jobs"), permissions=["view"])
+    @admin.action(description=gettext_lazy("Stop selected jobs"), permissions=["view"])
     def stop(self, request: HttpRequest, chosen: QuerySet[Job]) -> None:
         """Ask each to stop; those that ended meanwhile are passed over."""
         requested = 0
@@ -85,7 +85,8 @@ class JobAdmin(LookOnly):
                 self.message_user(request, f"{job}: {refusal.message}", messages.WARNING)
         self.message_user(
             request,
-            ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", requested) % {"count": requested},
+            ngettext("Stop of %(count)s job requested.", "Stop of %(count)s jobs requested.", requested)
+            % {"count": requested},
         )
 
 
@@ -194,7 +195,7 @@ class AlarmAddressAdmin(LookOnly):
 class ResourceGroupForm(forms.ModelForm):
     """Name, machines and kinds, refused as on the page."""
 
-    kinds = forms.MultipleChoiceField(label=gettext_lazy("Kept for"), widget=forms.CheckboxSelectMultiple)
+    kinds = forms.MultipleChoiceField(label=gettext_lazy("Reserved for"), widget=forms.CheckboxSelectMultiple)
 
     class Meta:
         model = ResourceGroup
@@ -216,7 +217,7 @@ class WindowForm(forms.ModelForm):
     """One window."""
 
     weekdays = forms.TypedMultipleChoiceField(
-        label=gettext_lazy("Begins on"), coerce=int, choices=WEEKDAYS, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Start day"), coerce=int, choices=WEEKDAYS, widget=forms.CheckboxSelectMultiple
     )
 
     class Meta:

@@ -6,47 +6,47 @@ from django.utils.translation import gettext_lazy as _
 
 #: Acts of operators, for the audit trail.
 VERBS = {
-    "node_token_made": _("made a token for a machine:"),
-    "node_joined": _("let the machine join:"),
-    "node_drained": _("drained the machine"),
-    "node_evicts": _("allowed evictions on the machine"),
-    "node_evicts_not": _("forbade evictions on the machine"),
-    "node_mps": _("let shares of cards use MPS on the machine"),
-    "node_mps_not": _("let shares of cards use MPS no more on the machine"),
-    "node_undrained": _("gave work again to the machine"),
-    "node_removed": _("removed the machine"),
-    "resource_group_made": _("kept machines for some kinds of jobs:"),
+    "node_token_made": _("created a token for a node:"),
+    "node_joined": _("joined the node:"),
+    "node_drained": _("drained the node"),
+    "node_evicts": _("allowed evictions on the node"),
+    "node_evicts_not": _("forbade evictions on the node"),
+    "node_mps": _("enabled MPS for GPU shares on node"),
+    "node_mps_not": _("disabled MPS for GPU shares on node"),
+    "node_undrained": _("resumed scheduling on the node"),
+    "node_removed": _("removed the node"),
+    "resource_group_made": _("reserved nodes for kinds of jobs:"),
     "resource_group_changed": _("changed the resource group"),
     "resource_group_deleted": _("deleted the resource group"),
     "time_granted": _("granted more time to"),
     "time_denied": _("denied more time to"),
     "job_approved": _("approved the start of"),
-    "job_refused": _("refused the start of"),
-    "cluster_made": _("made the cluster"),
+    "job_refused": _("denied the start of"),
+    "cluster_made": _("created the cluster"),
     "cluster_changed": _("changed the cluster"),
     "cluster_deleted": _("deleted the cluster"),
-    "cluster_bounds_changed": _("changed the bounds of jobs in the cluster"),
-    "cluster_member_added": _("let into a cluster:"),
-    "cluster_member_removed": _("took out of a cluster:"),
-    "cluster_group_added": _("let the group into a cluster:"),
-    "cluster_group_removed": _("took the group out of a cluster:"),
-    "cluster_administrator_made": _("put in charge of a cluster:"),
-    "cluster_administrator_unmade": _("took the charge of a cluster from"),
+    "cluster_bounds_changed": _("changed the job limits of the cluster"),
+    "cluster_member_added": _("added to a cluster:"),
+    "cluster_member_removed": _("removed from a cluster:"),
+    "cluster_group_added": _("added a group to a cluster:"),
+    "cluster_group_removed": _("removed a group from a cluster:"),
+    "cluster_administrator_made": _("made an administrator of a cluster:"),
+    "cluster_administrator_unmade": _("removed as administrator of a cluster:"),
     "jobs_stopped": _("stopped the jobs"),
     "job_forced": _("forced the end of the job"),
-    "alarm_rule_changed": _("changed the alarm rule"),
-    "alarm_address_saved": _("told of alarms from now on:"),
-    "alarm_address_removed": _("told of alarms no longer:"),
+    "alarm_rule_changed": _("changed the alert rule"),
+    "alarm_address_saved": _("now receives alerts:"),
+    "alarm_address_removed": _("no longer receives alerts:"),
     "alarm_silenced": _("silenced"),
     "alarm_silence_ended": _("ended the silence of"),
-    "all_alarms_silenced": _("silenced all alarms"),
-    "all_alarms_silence_ended": _("ended the silence of all alarms"),
+    "all_alarms_silenced": _("silenced all alerts"),
+    "all_alarms_silence_ended": _("ended the silence of all alerts"),
 }
 
 
 class WorkersConfig(AppConfig):
     name = "workers"
-    verbose_name = _("Machines and jobs")
+    verbose_name = _("Nodes and jobs")
 
     def ready(self) -> None:
         from accounts.access import ownership
@@ -77,7 +77,7 @@ class WorkersConfig(AppConfig):
         reservations.register_pins()
         ownership.register(
             ownership.Owned("jobs", _("Jobs and their results"), Job, named=False),
-            ownership.Owned("job_arrays", _("Arrays of jobs"), JobArray, named=False),
+            ownership.Owned("job_arrays", _("Job arrays"), JobArray, named=False),
         )
         ownership.register_work(account_deletion.stop_all)
         causes.register()

@@ -56,6 +56,6 @@ class AuditViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             except ValueError:
                 moment = None
             if moment is None:
-                raise Invalid(_("“since” is a time like 2026-01-31T08:00:00Z."), field="since")
+                raise Invalid(_("“since” must be a time such as 2026-01-31T08:00:00Z."), field="since")
             rows = rows.filter(at__gte=make_aware(moment) if is_naive(moment) else moment)
         return rows

@@ -73,11 +73,11 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
     def validate_annotator_keys(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Check the keybindings of the annotator: a key is assigned to at most one action."""
         if len(value) > MAX_KEY_BINDINGS or any(not name.isalpha() or len(name) > 20 for name in value):
-            raise serializers.ValidationError(_("This is no list of keys."))
+            raise serializers.ValidationError(_("Expected a list of keys."))
         all_keys = [key for keys in value.values() for key in keys]
         if duplicates := sorted({key for key in all_keys if all_keys.count(key) > 1}):
             raise serializers.ValidationError(
-                _("One key cannot do two things: %(keys)s.") % {"keys": ", ".join(duplicates)}
+                _("A key can be assigned only once: %(keys)s.") % {"keys": ", ".join(duplicates)}
             )
         return value
 
@@ -85,7 +85,7 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
         from zoneinfo import available_timezones  # noqa: PLC0415 - reads a folder, rarely needed
 
         if value and value not in available_timezones():
-            raise serializers.ValidationError(_("This is no time zone. Give one like Asia/Shanghai."))
+            raise serializers.ValidationError(_("Invalid time zone. Enter a name such as Asia/Shanghai."))
         return value
 
 

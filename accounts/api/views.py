@@ -39,11 +39,11 @@ class TokenView(APIView):
         user = authenticate(request._request, username=fields["username"], password=fields["password"])
         if not isinstance(user, User):
             message = getattr(request._request, "provider_message", "")
-            raise AuthenticationFailed(message or _("Name and password do not match an account here."))
+            raise AuthenticationFailed(message or _("Unknown username or wrong password."))
         if second_factor.is_on(user):
             self._ask_for_code(request, user, fields.get("code", ""))
         if user.must_change_password:
-            raise PermissionDenied(_("Change your first password in the browser."))
+            raise PermissionDenied(_("Change your initial password in the browser."))
         expires_in = timedelta(days=fields["days"]) if fields["days"] else None
         token, secret = tokens.issue(user=user, name=fields["name"], scope=fields["scope"], expires_in=expires_in)
         body = {"token": secret, "prefix": token.prefix, "scope": token.scope, "expires_at": token.expires_at}
@@ -59,7 +59,7 @@ class TokenView(APIView):
         except second_factor.WrongCode as exc:
             if code:
                 lockout.count_failure(request._request, user.username)
-            message = exc.message if code else _("Send the code of your second factor as “code”.")
+            message = exc.message if code else _("Send the code of your second factor in the field “code”.")
             raise second_factor.Needed(message) from exc
 
     def get_authenticate_header(self, request: Request) -> str:

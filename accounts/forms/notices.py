@@ -29,7 +29,7 @@ class NoticeForm(forms.Form):
         label=_("Webhook address"),
         max_length=500,
         required=False,
-        help_text=_("Chosen news are sent there as signed JSON. Empty: none."),
+        help_text=_("The selected notifications are sent there as signed JSON. Leave empty for none."),
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
     )
 

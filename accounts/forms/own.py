@@ -30,8 +30,8 @@ class SignInForm(AuthenticationForm):
     """Name and password. An error never says which of the two is wrong."""
 
     error_messages = {
-        "invalid_login": _("Name and password do not match an account here."),
-        "inactive": _("Name and password do not match an account here."),
+        "invalid_login": _("Unknown username or wrong password."),
+        "inactive": _("Unknown username or wrong password."),
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,13 +49,15 @@ class SignInForm(AuthenticationForm):
 class NewPasswordForm(forms.Form):
     """A password chosen by its owner."""
 
-    password = password_field(_("New password"), help_text=_("At least 8 characters. A few words in a row are best."))
-    again = password_field(_("New password again"))
+    password = password_field(
+        _("New password"), help_text=_("At least 8 characters. A passphrase of several words works best.")
+    )
+    again = password_field(_("Repeat new password"))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("password") and cleaned.get("password") != cleaned.get("again"):
-            self.add_error("again", _("The two do not match."))
+            self.add_error("again", _("The passwords do not match."))
         return cleaned
 
 
@@ -71,7 +73,7 @@ class PasswordForm(forms.Form):
     def clean_current(self) -> str:
         current: str = self.cleaned_data["current"]
         if not self.user.check_password(current):
-            raise forms.ValidationError(_("This is not your current password."))
+            raise forms.ValidationError(_("The current password is wrong."))
         return current
 
 
@@ -98,12 +100,12 @@ class SshKeyForm(forms.Form):
         label=_("Name"),
         max_length=50,
         required=False,
-        help_text=_("Where the private key lies, e.g. “laptop”. Empty: the comment of the key."),
+        help_text=_("Where the private key is stored, e.g. “laptop”. Leave empty to use the comment of the key."),
     )
     line = forms.CharField(
         label=_("Public key"),
         max_length=8000,
-        help_text=_("The line of the .pub file, e.g. “ssh-ed25519 AAAA… me@laptop”."),
+        help_text=_("The line from the .pub file, such as “ssh-ed25519 AAAA… me@laptop”."),
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
     )
 
@@ -122,8 +124,10 @@ class RegisterForm(forms.Form):
     username = forms.CharField(
         label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"), widget=forms.TextInput
     )
-    nickname = forms.CharField(label=_("Nickname"), max_length=50, help_text=_("How others see you."))
-    password = password_field(_("Password"), help_text=_("At least 8 characters. A few words in a row are best."))
+    nickname = forms.CharField(label=_("Display name"), max_length=50, help_text=_("Shown to other users."))
+    password = password_field(
+        _("Password"), help_text=_("At least 8 characters. A passphrase of several words works best.")
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -140,7 +144,7 @@ class FirstAdminForm(NewPasswordForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["username"].widget.attrs.update({"autocomplete": "username", "autocapitalize": "none"})
-        self.fields["password"].label, self.fields["again"].label = _("Password"), _("Password again")
+        self.fields["password"].label, self.fields["again"].label = _("Password"), _("Repeat password")
 
 
 @cache
@@ -158,16 +162,18 @@ class SettingsForm(forms.ModelForm):
     theme = forms.ChoiceField(
         label=_("Theme"),
         required=False,
-        choices=[("", _("As the system")), ("light", _("Light")), ("dark", _("Dark"))],
+        choices=[("", _("System")), ("light", _("Light")), ("dark", _("Dark"))],
     )
     refresh_s = forms.IntegerField(
-        label=_("Refresh lists every"), min_value=1, max_value=300, help_text=_("1 to 300 seconds.")
+        label=_("Refresh interval of lists"), min_value=1, max_value=300, help_text=_("1 to 300 seconds.")
     )
 
     root_inside = forms.BooleanField(
-        label=_("Root inside"),
+        label=_("Root in the sandbox"),
         required=False,
-        help_text=_("Forms of commands and environments then offer it: programs are root in the job, and you outside."),
+        help_text=_(
+            "Forms of custom jobs and workspaces then offer it: programs are root in the job and your own user outside."
+        ),
     )
 
     class Meta:
@@ -176,9 +182,9 @@ class SettingsForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["language"].choices = [("", _("As the browser")), *settings.LANGUAGES]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["language"].choices = [("", _("Browser default")), *settings.LANGUAGES]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["time_zone"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
-            ("", _("As the platform (%(zone)s)") % {"zone": settings.TIME_ZONE}),
+            ("", _("Platform default (%(zone)s)") % {"zone": settings.TIME_ZONE}),
             *_zones(),
         ]
         if self.instance.root_allowed:
@@ -195,8 +201,8 @@ LIVES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("Neve
 class TokenForm(forms.Form):
     """A new API token."""
 
-    name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where you will use it, e.g. “laptop”."))
-    scope = forms.ChoiceField(label=pgettext_lazy("rights", "May"), choices=ApiToken.Scope)
+    name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where it is used, such as “laptop”."))
+    scope = forms.ChoiceField(label=pgettext_lazy("rights", "Access"), choices=ApiToken.Scope)
     days = forms.ChoiceField(label=_("Expires after"), choices=list(LIVES.items()), required=False, initial="90")
 
     @property

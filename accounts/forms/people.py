@@ -33,7 +33,7 @@ class ChosenForm(forms.Form):
                 coerce=int,
                 required=False,
                 widget=forms.CheckboxSelectMultiple,
-                help_text=_("Jobs run in a cluster; without one an account cannot start any."),
+                help_text=_("Jobs run in a cluster; a user without a cluster cannot start jobs."),
             )
 
 
@@ -43,7 +43,7 @@ class NewPersonForm(forms.Form):
     username = forms.CharField(
         label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"), validators=USERNAME
     )
-    nickname = forms.CharField(label=_("Nickname"), max_length=50)
+    nickname = forms.CharField(label=_("Display name"), max_length=50)
     email = forms.EmailField(label=_("E-mail"), required=False)
     phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
 
@@ -70,14 +70,14 @@ class OwnRolesForm(ChosenForm):
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=_("None: those of all."))
+        self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=_("Default: the roles above."))
 
 
 class FirstPasswordForm(forms.Form):
     """The generated password of one of them, which may be replaced: the third step."""
 
     password = forms.CharField(
-        label=_("First password"),
+        label=_("Initial password"),
         max_length=MAX_PASSWORD,
         strip=False,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
@@ -90,7 +90,7 @@ class PeopleFileForm(ChosenForm):
     file = forms.FileField(
         label=_("Table"),
         help_text=_(
-            "CSV with the columns username, nickname, email, phone, roles, groups; only username is needed. "
+            "CSV with the columns username, nickname, email, phone, roles, groups; only username is required. "
             "At most 1,000 rows and 1 MiB."
         ),
         widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}),
@@ -98,7 +98,7 @@ class PeopleFileForm(ChosenForm):
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = _("Of rows that name none.")
+        names = _("For rows without roles.")
         self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=names)
         self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by), help_text=names)
         self.choose_clusters()
@@ -109,12 +109,12 @@ class AccountDeletionForm(forms.Form):
 
     required_where_shown = ("taker",)
     then = forms.ChoiceField(
-        label=_("What it owns"),
-        choices=[("give", _("Hand over to somebody")), ("keep", _("Keep under the deleted name"))],
+        label=_("Owned objects"),
+        choices=[("give", _("Transfer ownership")), ("keep", _("Keep under the deleted name"))],
         widget=forms.RadioSelect,
         initial="give",
     )
-    taker = PeopleField(label=_("To"), required=False, max_count=1)
+    taker = PeopleField(label=_("New owner"), required=False, max_count=1)
     confirm = forms.CharField(
         label=_("Type the username to confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
@@ -132,20 +132,20 @@ class AccountDeletionForm(forms.Form):
     def clean_confirm(self) -> str:
         typed: str = self.cleaned_data["confirm"]
         if typed != self.person.username:
-            raise forms.ValidationError(_("This is not the username."))
+            raise forms.ValidationError(_("The username does not match."))
         return typed
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("then") == "give" and not cleaned.get("taker") and "taker" not in self.errors:
-            self.add_error("taker", _("Choose who gets it."))
+            self.add_error("taker", _("Choose the new owner."))
         return cleaned
 
 
 class PersonFactsForm(forms.Form):
     """Facts of an account that an administrator may correct."""
 
-    nickname = forms.CharField(label=_("Nickname"), max_length=50, required=False)
+    nickname = forms.CharField(label=_("Display name"), max_length=50, required=False)
     email = forms.EmailField(label=_("E-mail"), required=False)
     phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
 
@@ -165,4 +165,4 @@ class PeopleForm(forms.Form):
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["people"] = PeopleField(among=User.objects.visible_to(by).filter(is_active=True), label=_("People"))
+        self.fields["people"] = PeopleField(among=User.objects.visible_to(by).filter(is_active=True), label=_("Users"))

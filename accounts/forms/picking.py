@@ -55,14 +55,15 @@ class PeopleField(forms.CharField):
         self.most = max_count
         if max_count > 1:
             kwargs.setdefault(
-                "help_text", gettext_lazy("Search by name, or paste usernames: with spaces, commas or lines between.")
+                "help_text",
+                gettext_lazy("Search by name, or paste usernames separated by spaces, commas or line breaks."),
             )
         super().__init__(widget=PeopleInput(max_count=max_count), max_length=max_count * 52, **kwargs)
 
     def clean(self, value: Any) -> list[User]:
         names = {name.lower(): name for name in _BETWEEN.split(super().clean(value) or "") if name}
         if len(names) > self.most:
-            text = ngettext("Name one person only.", "Name at most %(most)s people at once.", self.most)
+            text = ngettext("Enter only one user.", "Enter at most %(most)s users at once.", self.most)
             raise forms.ValidationError(text % {"most": self.most})
         people = {person.username.lower(): person for person in _with_usernames(self.among, names)}
         if missing := [name for key, name in names.items() if key not in people]:
@@ -80,5 +81,8 @@ def _unknown_names(missing: list[str]) -> str:
     """Return a message with the unknown names, so that all can be corrected at once."""
     names, more = ", ".join(f"“{name[:50]}”" for name in missing[:MAX_NAMES_SHOWN]), len(missing) - MAX_NAMES_SHOWN
     if more > 0:
-        return _("Nobody is called %(names)s, nor by %(n)s more of these names.") % {"names": names, "n": more}
-    return _("Nobody is called %(names)s.") % {"names": names}
+        return _("No user is named %(names)s; %(n)s more of these names are also unknown.") % {
+            "names": names,
+            "n": more,
+        }
+    return _("No user is named %(names)s.") % {"names": names}

@@ -17,8 +17,8 @@ from aiplatform.lib.pages import errors_shown_on
 OWN_CHOICE = "own"
 #: The two permission sets of the platform, and the fine actions for those who want them.
 SETS = {
-    "ai": (_("AI platform: everything including annotation, without user management"), AI_PLATFORM),
-    "annotation": (_("Annotation platform: annotate images, nothing else"), ANNOTATION_PLATFORM),
+    "ai": (_("AI platform: all features including annotation, without user management"), AI_PLATFORM),
+    "annotation": (_("Annotation platform: annotate images only"), ANNOTATION_PLATFORM),
 }
 
 
@@ -49,14 +49,14 @@ class PermissionsForm(forms.Form):
 
     set = forms.ChoiceField(label=_("Permissions"), widget=forms.RadioSelect, initial="ai")
     actions = forms.MultipleChoiceField(
-        label=pgettext_lazy("rights", "May"), widget=forms.CheckboxSelectMultiple, required=False
+        label=pgettext_lazy("rights", "Access"), widget=forms.CheckboxSelectMultiple, required=False
     )
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         own = by.actions() | EVERYONE
         sets = [(key, label) for key, (label, held) in SETS.items() if held <= own]
-        self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Custom"))]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["actions"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
             (action.value, label) for action, label in ACTION_LABELS.items() if action in own - EVERYONE
         ]

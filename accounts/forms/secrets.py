@@ -31,7 +31,7 @@ class ValueField(forms.CharField):
         )
 
 
-NOTE_HELP = _("What it is for, and where it comes from.")
+NOTE_HELP = _("Purpose and source.")
 
 
 class SecretForm(forms.Form):
@@ -40,15 +40,17 @@ class SecretForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=64,
-        help_text=_("Capital letters, digits and _, such as HF_TOKEN. Jobs get it as a variable of this name."),
+        help_text=_(
+            "Capital letters, digits and _, such as HF_TOKEN. Jobs get it as an environment variable with this name."
+        ),
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
-    value = ValueField(help_text=_("Kept encrypted. Nobody sees it again, not even you."))
+    value = ValueField(help_text=_("Stored encrypted. The value is never shown again, not even to you."))
     note = forms.CharField(label=_("Note"), max_length=200, required=False, help_text=NOTE_HELP)
 
 
 class SecretChangeForm(forms.Form):
     """A new value of a secret, or a new note."""
 
-    value = ValueField(required=False, help_text=_("Left empty: the value stays. The old value is never shown."))
+    value = ValueField(required=False, help_text=_("Leave empty to keep the value. The stored value is never shown."))
     note = forms.CharField(label=_("Note"), max_length=200, required=False, help_text=NOTE_HELP)

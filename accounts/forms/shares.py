@@ -16,7 +16,7 @@ from accounts.services import finding
 class ShareForm(forms.Form):
     """People by name, or a group; and how much."""
 
-    person = PeopleField(label=_("People"), required=False)
+    person = PeopleField(label=_("Users"), required=False)
     group = forms.ChoiceField(label=_("or group"), required=False)
     level = forms.ChoiceField(label=_("Level"), widget=forms.RadioSelect)
 

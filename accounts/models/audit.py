@@ -23,13 +23,13 @@ class AuditEntry(models.Model):
 
     at = models.DateTimeField(_("time"), default=now, editable=False, db_index=True)
     actor_id = models.BigIntegerField(null=True, editable=False, db_index=True)  # None: a stranger or the platform
-    actor = models.CharField(_("who"), max_length=100, blank=True, editable=False)  # the username then
-    behind = models.CharField(_("acting for them"), max_length=100, blank=True, editable=False)  # who took over
-    verb = models.CharField(_("act"), max_length=50, editable=False, db_index=True)
+    actor = models.CharField(_("actor"), max_length=100, blank=True, editable=False)  # the username then
+    behind = models.CharField(_("on behalf of"), max_length=100, blank=True, editable=False)  # who took over
+    verb = models.CharField(_("action"), max_length=50, editable=False, db_index=True)
     target_kind = models.CharField(max_length=50, blank=True, editable=False)  # "accounts.user"
     target_id = models.CharField(max_length=50, blank=True, editable=False)
-    target = models.CharField(_("what"), max_length=200, blank=True, editable=False)  # its name then
-    facts = models.JSONField(_("facts"), default=dict, editable=False)
+    target = models.CharField(_("action"), max_length=200, blank=True, editable=False)  # its name then
+    facts = models.JSONField(_("details"), default=dict, editable=False)
     address = models.CharField(_("address"), max_length=45, blank=True, editable=False)
     request_id = models.CharField(max_length=64, blank=True, editable=False)
 

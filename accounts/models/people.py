@@ -178,9 +178,9 @@ class User(AbstractUser):
             return
         if not self.actions():
             raise NoRights(
-                _("Your account has no rights yet. Ask an administrator to give you a role."), needs=str(action)
+                _("Your account has no permissions yet. Ask an administrator for a role."), needs=str(action)
             )
-        raise NotAllowed(_("Your role does not allow this. Ask an administrator if you need it."), needs=str(action))
+        raise NotAllowed(_("Your role does not permit this. Ask an administrator if you need it."), needs=str(action))
 
     def forget_actions(self) -> None:
         """Forget the cached actions, so that roles are read again."""

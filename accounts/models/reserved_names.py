@@ -23,7 +23,7 @@ def check_username(name: str) -> None:
     """
     if name.startswith((".", "-")) or name.endswith(".") or ".." in name:
         raise ValidationError(
-            _("A name begins with a letter or digit, does not end with a dot and has no two in a row.")
+            _("A name starts with a letter or digit, does not end with a dot and has no consecutive dots.")
         )
     if name.lower() in RESERVED:
-        raise ValidationError(_("“%(name)s” is a name of the platform's own. Choose another one.") % {"name": name})
+        raise ValidationError(_("“%(name)s” is a reserved name. Choose another one.") % {"name": name})

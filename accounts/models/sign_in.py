@@ -94,9 +94,9 @@ class RegistrationPolicy(models.Model):
     """Who may register. The table has at most one row; without it the setting AIP_REGISTRATION applies."""
 
     class Registration(models.TextChoices):
-        CLOSED = "closed", _("Closed: administrators make accounts")
-        OPEN = "open", _("Open: who registers may sign in and waits for a role")
-        APPROVAL = "approval", _("With approval: who registers waits until an administrator lets them in")
+        CLOSED = "closed", _("Closed: administrators create accounts")
+        OPEN = "open", _("Open: new users can sign in and wait for a role")
+        APPROVAL = "approval", _("With approval: an administrator approves each new account")
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     registration = models.CharField(_("registration"), max_length=8, choices=Registration)

@@ -25,7 +25,7 @@ def transfer(*, giver: User, taker: User, by: User) -> dict[str, int]:
     ceiling.touch(by, giver)
     ceiling.touch(by, taker)
     if taker.pk == giver.pk or not taker.is_active or taker.deleted_at:
-        raise Invalid(_("Choose an active account to hand everything over to."), field="taker")
+        raise Invalid(_("Choose an active account as the new owner."), field="taker")
     with transaction.atomic():
         moved = {key: count for key, count in ownership.transfer(giver, taker).items() if count}
         audit.record(by, "transferred", giver, to=taker.username, **moved)

@@ -50,9 +50,7 @@ def _named(kind: str, cell: str, rows: dict[str, Any], problems: list[str]) -> l
     """Return the rows that a cell names; unknown names become problems of its line."""
     names = [name.strip() for name in cell.split(";") if name.strip()]
     problems += [
-        _("There is no %(kind)s called “%(name)s”.") % {"kind": kind, "name": name[:50]}
-        for name in names
-        if name not in rows
+        _("No %(kind)s is named “%(name)s”.") % {"kind": kind, "name": name[:50]} for name in names if name not in rows
     ]
     return [rows[name] for name in names if name in rows]
 
@@ -70,7 +68,7 @@ def _rows(data: bytes) -> list[dict[str, str]]:
         if "username" not in header or (unknown := sorted(set(header) - set(COLUMNS))):
             columns = ", ".join(COLUMNS)
             raise Invalid(
-                _("The first line names the columns: %(columns)s; “username” is needed.") % {"columns": columns},
+                _("The first line must name the columns: %(columns)s; “username” is required.") % {"columns": columns},
                 field="file",
                 unknown=[] if "username" not in header else unknown,
             )
@@ -81,9 +79,9 @@ def _rows(data: bytes) -> list[dict[str, str]]:
             if any(row.values()):
                 rows.append(row)
             if len(rows) > MAX_ROWS:
-                raise Invalid(_("A file holds at most %(most)s accounts.") % {"most": MAX_ROWS}, field="file")
+                raise Invalid(_("A file can contain at most %(most)s accounts.") % {"most": MAX_ROWS}, field="file")
     except csv.Error as exc:
-        raise Invalid(_("This is not a table: %(why)s") % {"why": exc}, field="file") from exc
+        raise Invalid(_("Not a valid table: %(why)s") % {"why": exc}, field="file") from exc
     if not rows:
         raise Invalid(_("The file has no rows."), field="file")
     return rows
@@ -199,11 +197,11 @@ def result(batch: PeopleImport, *, by: User) -> Iterable[Sequence[Any]]:
         Invalid: it is not done yet, or the passwords were fetched already.
     """
     if batch.state != State.DONE:
-        raise Invalid(_("The accounts are still being made."))
+        raise Invalid(_("The accounts are still being created."))
     if batch.by_id != by.pk or not batch.nonce:
-        raise Invalid(_("The first passwords were fetched already. Make password links for who lacks one."))
+        raise Invalid(_("The initial passwords were already downloaded. Create password links for users without one."))
     if not PeopleImport.objects.filter(pk=batch.pk, nonce=batch.nonce).update(nonce=""):
-        raise Invalid(_("The first passwords were fetched already. Make password links for who lacks one."))
+        raise Invalid(_("The initial passwords were already downloaded. Create password links for users without one."))
     return [
         (row["username"], "yes" if line["made"] else "no", _password(batch, n) if line["made"] else "", line["said"])
         for n, (row, line) in enumerate(zip(batch.rows, batch.report, strict=True))

@@ -46,7 +46,7 @@ def grant(by: User | None, actions: Iterable[Action]) -> None:
     """
     if by is not None and (excess := _excess(by, actions)):
         raise BeyondYou(
-            _("This gives rights that you do not have yourself. Ask an administrator who has them."), lacks=excess
+            _("This grants permissions that you do not have. Ask an administrator who has them."), lacks=excess
         )
 
 
@@ -60,7 +60,8 @@ def touch(by: User | None, person: User) -> None:
         return
     if excess := _excess(by, person.granted()):
         raise BeyondYou(
-            _("%(name)s may do more than you. Ask an administrator who has these rights.") % {"name": person},
+            _("%(name)s has more permissions than you. Ask an administrator who has these permissions.")
+            % {"name": person},
             lacks=excess,
         )
 
@@ -73,6 +74,9 @@ def stays(person: User) -> None:
     """
     if person.first:
         raise FirstAdministrator(
-            _("%(name)s is the first administrator: the account keeps its rights, and only its owner changes the rest.")
+            _(
+                "%(name)s is the first administrator: the account keeps its permissions, and only its owner "
+                "can change other settings."
+            )
             % {"name": person}
         )

@@ -22,7 +22,7 @@ def check(changed: Collection[int], *, by: User) -> None:
         NotAllowed.
     """
     if changed and not by.can(Action.CLUSTER_MANAGE) and not set(changed) <= set(clusters.ids_for_user(by)):
-        raise NotAllowed(_("You can only give and take clusters that you are in yourself."))
+        raise NotAllowed(_("You can add to and remove from only the clusters that you are a member of."))
 
 
 def replace(user: User, chosen: Collection[int], *, by: User) -> None:

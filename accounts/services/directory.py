@@ -59,9 +59,7 @@ def _sign_in(username: str, password: str) -> Arrival | None:
         return _arrival(entry["attributes"])
     except (LDAPException, OSError, ssl.SSLError) as exc:
         log.warning("directory away: %s", exc)
-        raise DirectoryAway(
-            _("The directory of people does not answer. Accounts of this platform itself can still sign in.")
-        ) from exc
+        raise DirectoryAway(_("The user directory does not respond. Local accounts can still sign in.")) from exc
 
 
 def _server() -> Server:

@@ -89,7 +89,7 @@ def _find_user(arrival: Arrival) -> User | None:
 
 
 def _waits() -> NotLetIn:
-    return NotLetIn(_("Your request for an account was noted. You can sign in once an administrator has approved it."))
+    return NotLetIn(_("Your registration was received. You can sign in after an administrator has approved it."))
 
 
 def _first_time(arrival: Arrival, candidate: User | None, *, own_name: bool) -> User:
@@ -102,19 +102,18 @@ def _first_time(arrival: Arrival, candidate: User | None, *, own_name: bool) -> 
     except (IntegrityError, people.UsernameTaken):
         user_by_now = _find_user(arrival)  # two first arrivals at once: one makes the account, both enter it
         if user_by_now is None:
-            raise NotLetIn(_("Somebody took this name a moment ago. Sign in again.")) from None
+            raise NotLetIn(_("This name was taken a moment ago. Sign in again.")) from None
         return user_by_now
 
 
 def _made(arrival: Arrival, *, own_name: bool) -> User:
     mode = registration.mode()
     if mode == registration.Registration.CLOSED:
-        raise NotLetIn(_("You have no account here, and registration is closed. Ask an administrator for one."))
+        raise NotLetIn(_("You have no account here, and registration is closed. Ask an administrator."))
     name = _clean_name(arrival)
     if own_name and (name != arrival.username or User.objects.filter(username__iexact=name).exists()):
         raise NotLetIn(
-            _("The name “%(name)s” belongs to another account here. Ask an administrator.")
-            % {"name": arrival.username[:50]}
+            _("The name “%(name)s” belongs to another account. Ask an administrator.") % {"name": arrival.username[:50]}
         )
     make = partial(
         people.create,
@@ -156,7 +155,7 @@ def _free_username(name: str) -> str:
     numbered = (f"{name}{n}" for n in range(2, MAX_NAMESAKES))
     free = next((username for username in (name, *numbered) if username.lower() not in taken), None)
     if free is None:
-        raise NotLetIn(_("Too many people of this name. Ask an administrator for an account."))
+        raise NotLetIn(_("Too many users have this name. Ask an administrator for an account."))
     return free
 
 

@@ -84,14 +84,14 @@ def find(secret: str, purpose: str) -> OneTimeLink:
     valid_links = OneTimeLink.objects.filter(purpose=purpose, used_at=None, expires_at__gt=now())
     link = valid_links.select_related("user").filter(digest=digest(secret)).first()
     if link is None or (link.user is not None and not link.user.is_active):
-        raise LinkUsedUp(_("This link was used already or is too old. Ask for a new one."))
+        raise LinkUsedUp(_("This link was already used or has expired. Request a new one."))
     return link
 
 
 def _use(link: OneTimeLink) -> None:
     """Mark the link as used; of two concurrent callers, one succeeds and the other gets LinkUsedUp."""
     if not OneTimeLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now()):
-        raise LinkUsedUp(_("This link was used already or is too old. Ask for a new one."))
+        raise LinkUsedUp(_("This link was already used or has expired. Request a new one."))
 
 
 @transaction.atomic
@@ -104,7 +104,7 @@ def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
     """
     link = find(secret, Purpose.FIRST_ADMIN)
     if administrator_exists():
-        raise LinkUsedUp(_("This platform has an administrator already."))
+        raise LinkUsedUp(_("This platform already has an administrator."))
     _use(link)
     roles = [Role.objects.get(name=SYSTEM_ADMIN)]
     admin = people.create(

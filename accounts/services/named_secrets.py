@@ -66,10 +66,13 @@ def check_name(name: str, *, field: str = "name") -> None:
         Invalid.
     """
     if not _NAME.fullmatch(name):
-        text = _("“%(name)s” is no name of a secret: capital letters, digits and _, at most 64, a letter first.")
+        text = _(
+            "“%(name)s” is not a valid secret name: use uppercase letters, digits and _, at most 64, starting "
+            "with a letter."
+        )
         raise Invalid(text % {"name": name[:80]}, field=field)
     if name.startswith("AIP_"):
-        raise Invalid(_("%(name)s: names with AIP_ belong to the platform.") % {"name": name}, field=field)
+        raise Invalid(_("%(name)s: names starting with AIP_ are reserved.") % {"name": name}, field=field)
 
 
 def check_value(value: str) -> None:
@@ -79,13 +82,13 @@ def check_value(value: str) -> None:
         Invalid: it never holds the value.
     """
     if len(value.strip()) < secret_names.MIN_LENGTH:
-        text = _("A secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
+        text = _("A secret must have at least %(least)s characters; a shorter one cannot be hidden in logs.")
         raise Invalid(text % {"least": secret_names.MIN_LENGTH}, field="value")
     if len(value.encode(errors="replace")) > MAX_BYTES:
-        text = _("A secret has at most %(most)s bytes: it is a key or a password, no file.")
+        text = _("A secret can have at most %(most)s bytes: it is a key or a password, not a file.")
         raise Invalid(text % {"most": MAX_BYTES}, field="value")
     if "\0" in value or secret_names.MASK in value or not _is_text(value):
-        raise Invalid(_("This cannot be the value: it holds what no program could read, or dots in its place."),
+        raise Invalid(_("Invalid value: it contains characters that programs cannot read, or placeholder dots."),
                       field="value")  # fmt: skip
 
 
@@ -124,7 +127,7 @@ def add(*, user: User, name: str, value: str, note: str = "") -> NamedSecret:
         with transaction.atomic():
             row: NamedSecret = NamedSecret.objects.create(user=user, name=name, note=note, sealed=_sealed(value))
     except IntegrityError:
-        text = _("You have a secret %(name)s already. Replace its value, or choose another name.")
+        text = _("You already have a secret %(name)s. Replace its value, or choose another name.")
         raise NameTaken(text % {"name": name}) from None
     audit.record(user, "secret_added", user, name=name)
     return row

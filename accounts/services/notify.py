@@ -52,13 +52,13 @@ NOTHING = Message()
 KINDS: Registry[Kind] = Registry("kind of notification")
 KINDS.register(
     Kind("finished", _("A job of mine completed"), "ok"),
-    Kind("failed", _("A job of mine failed or was stopped by others"), "fail"),
-    Kind("preempted", _("A job of mine made room for others"), "pause", mail=False),
-    Kind("approval", _("Something waits for approval, or was answered"), "wait"),
-    Kind("quota", _("A limit of mine is nearly or fully used"), "gauge"),
-    Kind("idle", _("Something of mine holds devices without using them"), "clock"),
+    Kind("failed", _("A job of mine failed or was stopped by another user"), "fail"),
+    Kind("preempted", _("A job of mine was preempted"), "pause", mail=False),
+    Kind("approval", _("A request needs my approval, or was answered"), "wait"),
+    Kind("quota", _("A limit of mine is almost or fully used"), "gauge"),
+    Kind("idle", _("A job of mine holds devices without using them"), "clock"),
     Kind("time", _("A job of mine is close to its maximum run time"), "clock"),
-    Kind("alarm", _("An alert about the platform, or about what my jobs run on"), "alarms"),
+    Kind("alarm", _("An alert about the platform or the nodes that run my jobs"), "alarms"),
 )
 
 
@@ -121,10 +121,10 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
     """
     unknown = sorted({*mail, *webhook} - set(KINDS.names()))
     if unknown:
-        raise Invalid(_("There is no kind %(name)s.") % {"name": unknown[0][:30]})
+        raise Invalid(_("Unknown kind %(name)s.") % {"name": unknown[0][:30]})
     webhook_url = webhook_url.strip()
     if webhook and not webhook_url:
-        raise Invalid(_("Give the address the webhooks go to."), field="webhook_url")
+        raise Invalid(_("Enter the address of the webhook."), field="webhook_url")
     row = choices(user)
     if webhook_url and webhook_url != row.webhook_url:
         outbox.check_address(webhook_url)

@@ -107,7 +107,7 @@ def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], ba
 
 def _not_proved(why: str) -> NotProved:
     log.warning("openid sign-in refused: %s", why)
-    return NotProved(_("This sign-in could not be completed. Begin again."))
+    return NotProved(_("This sign-in could not be completed. Start again."))
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def _speaking(back: str) -> Iterator[OAuth2Session]:
     except (RequestException, ValueError, KeyError, TypeError) as exc:  # the last three: no words of a provider
         log.warning("openid provider away: %s", exc)
         raise ProviderAway(
-            _("The sign-in service does not answer as it should. Try again in a moment, or sign in with a password.")
+            _("The sign-in service does not respond correctly. Try again in a moment, or sign in with a password.")
         ) from exc
 
 

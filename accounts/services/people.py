@@ -90,7 +90,7 @@ def create(
         with transaction.atomic():
             user.save()
     except IntegrityError as exc:
-        raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": user.username}) from exc
+        raise UsernameTaken(_("The name “%(name)s” is already in use.") % {"name": user.username}) from exc
     user.roles.set(roles)
     user.user_groups.set(groups)
     if by is not None or first:
@@ -101,7 +101,7 @@ def create(
 def check_free(*, username: str = "") -> None:
     """Raise an error for a username that is taken."""
     if User.objects.filter(username__iexact=username.strip()).exists():
-        raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": username.strip()})
+        raise UsernameTaken(_("The name “%(name)s” is already in use.") % {"name": username.strip()})
 
 
 def _rights(user: User) -> dict[str, list[str]]:
@@ -170,7 +170,7 @@ def keeping_an_administrator() -> Iterator[None]:
         before = User.objects.administrators().exists()
         yield
         if before and not User.objects.administrators().exists():
-            raise LastAdministrator(_("Somebody must stay administrator. Give the role to someone else first."))
+            raise LastAdministrator(_("At least one administrator is required. Assign the role to another user first."))
 
 
 def set_rights(*, user: User, roles: Iterable[Role], groups: Iterable[UserGroup], by: User | None) -> None:

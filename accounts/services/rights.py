@@ -36,5 +36,5 @@ def effective(person: User) -> list[Right]:
     for group in person.user_groups.prefetch_related("roles"):
         for role in group.roles.all():
             for action in role.allows():
-                add(action, _("%(role)s by group %(group)s") % {"role": role.label, "group": group.name})
+                add(action, _("%(role)s through group %(group)s") % {"role": role.label, "group": group.name})
     return [rights[action] for action in Action if action in rights]

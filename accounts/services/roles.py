@@ -25,9 +25,9 @@ class PresetRole(DomainError, code="preset_role", status=403):
 
 MAX_LISTED_NAMES = 5  # in an error message; further ones are shown as "…"
 PRESET_DESCRIPTIONS = {
-    SYSTEM_ADMIN: "Everything, including people and clusters",
-    USER: "The whole platform but people and clusters",
-    ANNOTATION_PERSON: "Annotate images, nothing else",
+    SYSTEM_ADMIN: "Full access, including users and clusters",
+    USER: "All features except users and clusters",
+    ANNOTATION_PERSON: "Annotate images only",
 }
 
 
@@ -47,7 +47,7 @@ def _validate_actions(names: Iterable[str]) -> list[str]:
     all_actions = {action.value for action in Action}
     requested = set(names)
     if unknown := sorted(requested - all_actions):
-        raise Invalid(_("There is no action called %(name)s.") % {"name": ", ".join(unknown)}, field="actions")
+        raise Invalid(_("Unknown action %(name)s.") % {"name": ", ".join(unknown)}, field="actions")
     return sorted(requested | {Action.OVERVIEW_VIEW.value, Action.SELF_MANAGE.value})
 
 
@@ -76,7 +76,7 @@ def _check_name_free(others: QuerySet[Any], name: str) -> None:
 
 
 def _name_taken(name: str) -> NameTaken:
-    return NameTaken(_("The name “%(name)s” is taken.") % {"name": name})
+    return NameTaken(_("The name “%(name)s” is already in use.") % {"name": name})
 
 
 def _to_actions(names: Iterable[str]) -> frozenset[Action]:
@@ -120,7 +120,7 @@ def update(*, role: Role, name: str, description: str, actions: Iterable[str], b
         LastAdministrator: no active administrator would be left.
     """
     if role.preset:
-        raise PresetRole(_("“%(name)s” came with the platform and stays as it is.") % {"name": role.name})
+        raise PresetRole(_("“%(name)s” is built in and cannot be changed.") % {"name": role.name})
     before, refusals = role.actions, Refusals()
     with refusals:
         action_names = _validate_actions(actions)
@@ -145,12 +145,12 @@ def delete(*, role: Role, by: User | None) -> None:
         LastAdministrator: no active administrator would be left.
     """
     if role.preset:
-        raise PresetRole(_("“%(name)s” came with the platform and stays.") % {"name": role.name})
+        raise PresetRole(_("“%(name)s” is built in and cannot be deleted.") % {"name": role.name})
     ceiling.grant(by, role.allows())
     with people.keeping_an_administrator():
         if holders := _holders_without_other_role(role):
             raise LeftWithoutRole(
-                _("“%(role)s” is the only role of %(names)s. Give them another one first.")
+                _("“%(role)s” is the only role of %(names)s. Assign another role first.")
                 % {
                     "role": role.name,
                     "names": ", ".join(holders[:MAX_LISTED_NAMES]) + (" …" if holders[MAX_LISTED_NAMES:] else ""),
@@ -193,7 +193,7 @@ def set_holders(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup
         for group in changed_groups:
             if not group.roles.exists():
                 raise Invalid(
-                    _("“%(name)s” would be left without a role. Give it another one first.") % {"name": group},
+                    _("“%(name)s” would have no role. Assign another role first.") % {"name": group},
                     field="groups",
                 )
         audit.record(

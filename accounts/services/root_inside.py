@@ -33,9 +33,7 @@ def switch(user: User, *, on: bool) -> None:
         NotAllowed: no administrator allowed it.
     """
     if on and not user.root_allowed:
-        raise NotAllowed(
-            _("Root inside is for people whom an administrator allowed it. Ask one of them."), field="root_inside"
-        )
+        raise NotAllowed(_("Root in the sandbox requires a permission. Ask an administrator."), field="root_inside")
     if user.root_inside != on:
         user.root_inside = on
         user.save(update_fields=["root_inside"])

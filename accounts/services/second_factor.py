@@ -33,7 +33,7 @@ class Needed(DomainError, code="second_factor_needed", status=401, field="code")
 
 
 def _wrong() -> WrongCode:
-    return WrongCode(_("This code is not right, or was used already. Codes change every 30 seconds."))
+    return WrongCode(_("The code is wrong or was already used. Codes change every 30 seconds."))
 
 
 def _secret(factor: SecondFactor) -> str:
@@ -52,7 +52,7 @@ def start_setup(user: User) -> tuple[str, str]:
     """Return a secret as (base32 to type, QR code as data URI of an SVG), the same until it is confirmed."""
     factor, _made = SecondFactor.objects.get_or_create(user=user, defaults={"nonce": secrets.token_hex(32)})
     if factor.confirmed_at is not None:
-        raise DomainError(_("The second factor is on already. Switch it off first."))
+        raise DomainError(_("The second factor is already enabled. Disable it first."))
     secret = _secret(factor)
     address = pyotp.TOTP(secret).provisioning_uri(name=user.username, issuer_name=ISSUER)
     return secret, segno.make(address, error="m", micro=False).svg_data_uri(scale=5, border=3, light="white")

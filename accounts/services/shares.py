@@ -26,11 +26,11 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
     """
     shareable = sharing.KINDS.find(kind)
     if shareable is None:
-        raise NotFound(_("There is no such thing."))
+        raise NotFound(_("Not found."))
     by.require(shareable.needs)
     thing = shareable.model._default_manager.editable_by(by).filter(pk=pk).first()  # type: ignore[attr-defined]  # every shared model has our queryset
     if thing is None:
-        raise NotFound(_("There is no such thing."))
+        raise NotFound(_("Not found."))
     return shareable, thing
 
 
@@ -38,11 +38,11 @@ def _whom(person: str, group: int | str | None, by: User) -> User | UserGroup:
     if person:
         user = User.objects.filter(username=person.strip(), is_active=True).first()
         if user is None:
-            raise Invalid(_("There is nobody with this username."), field="person")
+            raise Invalid(_("No user has this username."), field="person")
         return user
     team = finding.group(group or 0, among=groups_of(by))
     if team is None:
-        raise Invalid(_("Name a person, or choose a group."), field="person")
+        raise Invalid(_("Enter a user, or choose a group."), field="person")
     return team
 
 
@@ -66,11 +66,11 @@ def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: 
     """
     shareable, thing = find(kind, pk, by=by)
     if level not in shareable.levels:
-        raise WrongLevel(_("Choose one of the given levels."))
+        raise WrongLevel(_("Choose one of the available levels."))
     shareable.check(thing)
     whom = _whom(person, group, by)
     if whom == getattr(thing, "owner", None):
-        raise Invalid(_("This is the owner, who may do everything already."), field="person")
+        raise Invalid(_("This is the owner, who already has full access."), field="person")
     sharing.set_level(thing, whom, level)
     audit.record(by, "shared", thing, **_facts(whom), level=level)
     return thing

@@ -34,7 +34,7 @@ class KeyTaken(DomainError, code="ssh_key_taken", field="line"): ...
 
 def _wrong() -> Invalid:
     return Invalid(
-        _("This is no public key. Paste the one line of a file that ends in .pub, e.g. “ssh-ed25519 AAAA…”."),
+        _("This is not a public key. Paste the one line of a file that ends in .pub, e.g. “ssh-ed25519 AAAA…”."),
         field="line",
     )
 
@@ -61,7 +61,7 @@ def parse(text: str) -> tuple[str, str, str]:
         Invalid: a private key, several lines, an unknown kind, a broken or a short key.
     """
     if "PRIVATE KEY" in text:
-        raise Invalid(_("This is a private key. Never give it away; paste the line of the .pub file."), field="line")
+        raise Invalid(_("This is a private key. Never share it; paste the line from the .pub file."), field="line")
     parts = text.strip().split(" ")
     if "\n" in text.strip() or len(parts) < 2 or parts[0] not in KINDS:
         raise _wrong()
@@ -101,7 +101,7 @@ def add(*, user: User, name: str, line: str) -> SshKey:
         with transaction.atomic():
             key = SshKey.objects.create(user=user, name=named, kind=kind, line=public_key, fingerprint=fingerprint)
     except IntegrityError as exc:
-        raise KeyTaken(_("This key is in use here already. Make another one.")) from exc
+        raise KeyTaken(_("This key is already in use. Create another one.")) from exc
     audit.record(user, "key_added", user, name=key.name, fingerprint=fingerprint)
     return key
 

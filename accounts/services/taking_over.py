@@ -29,7 +29,7 @@ def allowed(by: User, person: User) -> None:
     by.require(Action.PEOPLE_MANAGE)
     ceiling.touch(by, person)
     if person.pk == by.pk or person.first or not person.is_active or person.deleted_at:
-        raise NotAllowed(_("This account cannot be taken over."))
+        raise NotAllowed(_("You cannot impersonate this account."))
 
 
 def possible(request: Any, person: User) -> bool:
@@ -49,7 +49,7 @@ def start(request: Any, person: User) -> None:
         NotAllowed, BeyondYou: see `allowed`.
     """
     if getattr(request, "behind", None) is not None:
-        raise NoChain(_("You act for somebody already. Give that account back first."))
+        raise NoChain(_("You are already acting for another user. End that session first."))
     allowed(request.user, person)
     audit.record(request.user, "takeover_began", person)
     request.session[KEY] = person.pk

@@ -24,11 +24,11 @@ class TokenAuthentication(BaseAuthentication):
         token = tokens.find(value.strip())
         if token is None:
             lockout.count_token_guess(request._request)
-            raise AuthenticationFailed(_("This token is unknown, expired or revoked. Make a new one in Settings."))
+            raise AuthenticationFailed(_("This token is unknown, expired or revoked. Create a new one in Settings."))
         if token.user.must_change_password:
-            raise PermissionDenied(_("Change your first password in the browser."))
+            raise PermissionDenied(_("Change your initial password in the browser."))
         if token.scope == ApiToken.Scope.READ and request.method not in SAFE:
-            raise PermissionDenied(_("This token may only read."))
+            raise PermissionDenied(_("This token is read-only."))
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

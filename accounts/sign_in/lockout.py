@@ -47,8 +47,8 @@ def pause_s() -> int:
 def sentence() -> str:
     minutes = max(1, round(pause_s() / 60))
     text = ngettext(
-        "Too many failed attempts. Wait %(minutes)s minute and try again.",
-        "Too many failed attempts. Wait %(minutes)s minutes and try again.",
+        "Too many failed attempts. Try again in %(minutes)s minute.",
+        "Too many failed attempts. Try again in %(minutes)s minutes.",
         minutes,
     )
     return text % {"minutes": minutes}

@@ -51,7 +51,7 @@ class TakeOverMiddleware:
 
     @staticmethod
     def _refused(request: HttpRequest) -> HttpResponse:
-        sentence = _("You act for somebody else. What belongs to their own account only they change.")
+        sentence = _("You are acting for another user. Only that user can change personal account data.")
         if request.path.startswith("/api/"):
             body = problem(403, "acting_for_another", sentence, request=request)
             return JsonResponse(body, status=403, content_type="application/problem+json")
@@ -134,7 +134,7 @@ class FirstPasswordMiddleware:
             return self.get_response(request)
         if request.path.startswith("/api/"):
             body = problem(
-                403, "password_change_needed", _("Change your first password in the browser."), request=request
+                403, "password_change_needed", _("Change your initial password in the browser."), request=request
             )
             return JsonResponse(body, status=403, content_type="application/problem+json")
         return redirect(page)

@@ -46,7 +46,7 @@ def group_new(request: SignedInRequest) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
     wizard = Wizard(
         [
-            Step("facts", gettext_lazy("Information"), [part(GroupFactsForm, "f")]),
+            Step("facts", gettext_lazy("Details"), [part(GroupFactsForm, "f")]),
             Step("roles", gettext_lazy("Roles"), [part(GroupRolesForm, "r", by=request.user)]),
             Step("confirm", gettext_lazy("Confirm"), []),
         ],
@@ -55,7 +55,7 @@ def group_new(request: SignedInRequest) -> HttpResponse:
     if wizard.walk():
         with errors_shown_on(wizard.bound(0)[0]):
             group = roles.create_group(**wizard.cleaned(0)[0], **wizard.cleaned(1)[0], by=request.user)
-            messages.success(request, _("Group %(name)s made. Add its people here.") % {"name": group.name})
+            messages.success(request, _("Group %(name)s created. Add members here.") % {"name": group.name})
             return redirect("accounts:group", group.pk)
         wizard.refuse(0)
     context: dict[str, object] = {"wizard": wizard}
@@ -110,7 +110,7 @@ def group_leave(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     group = _group(request, pk)
     who = get_object_or_404(User.objects.visible_to(request.user), pk=person)
     roles.remove_member(group=group, person=who, by=request.user)
-    messages.success(request, _("%(name)s is no longer in this group.") % {"name": who})
+    messages.success(request, _("%(name)s was removed from this group.") % {"name": who})
     return redirect("accounts:group", group.pk)
 
 

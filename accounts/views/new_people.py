@@ -64,7 +64,7 @@ def person_new(request: SignedInRequest) -> HttpResponse:
     first = [part(FirstPasswordForm, f"w{n}", initial={"password": passwords.generate()}) for n in range(count)]
     wizard = Wizard(
         [
-            Step("who", gettext_lazy("Who"), who),
+            Step("who", gettext_lazy("User"), who),
             Step("rights", gettext_lazy("Roles"), [rights, *own]),
             Step("confirm", gettext_lazy("Confirm"), first),
         ],
@@ -165,4 +165,6 @@ def people_import_result(request: SignedInRequest, pk: int) -> HttpResponse:
     except DomainError as exc:
         messages.error(request, exc.message)
         return redirect("accounts:people-import", batch.pk)
-    return csv_answer(f"accounts-{batch.pk}.csv", [_("Username"), _("Made"), _("First password"), _("Problem")], rows)
+    return csv_answer(
+        f"accounts-{batch.pk}.csv", [_("Username"), _("Created"), _("Initial password"), _("Problem")], rows
+    )

@@ -121,8 +121,8 @@ def notification_test(request: SignedInRequest) -> HttpResponse:
     """Send a test message over every channel."""
     sent = notify.try_out(request.user)
     if sent:
-        message = _("A test is on its way by: %(channels)s.") % {"channels": ", ".join(sent)}
+        message = _("A test notification is being sent by: %(channels)s.") % {"channels": ", ".join(sent)}
         messages.info(request, message)
     else:
-        messages.warning(request, _("There is neither a mail address nor a webhook to send to."))
+        messages.warning(request, _("No e-mail address and no webhook are set."))
     return redirect("accounts:notification-choices")

@@ -80,5 +80,5 @@ def tokens_page(request: SignedInRequest) -> HttpResponse:
 def token_revoke(request: SignedInRequest, pk: int) -> HttpResponse:
     """End one of the person's own tokens."""
     tokens.revoke(token=get_object_or_404(ApiToken.objects.visible_to(request.user), pk=pk), by=request.user)
-    messages.success(request, _("Token revoked. It is refused from now on."))
+    messages.success(request, _("Token revoked. Requests with it are rejected."))
     return redirect("accounts:tokens")

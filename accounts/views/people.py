@@ -61,7 +61,7 @@ SHOWN = (
 STATES = [
     ("", gettext_lazy("All states")),
     ("active", gettext_lazy("Active")),
-    ("awaiting", gettext_lazy("Waits for approval")),
+    ("awaiting", gettext_lazy("Waiting for approval")),
     ("disabled", gettext_lazy("Disabled")),
 ]
 
@@ -98,7 +98,7 @@ def person_list(request: SignedInRequest) -> HttpResponse:
     roles = [(role.pk, role.label) for role in Role.objects.visible_to(request.user)]
     context |= {
         "counts": counts(request.user),
-        "roles": [*roles, ("none", _("Waits for rights"))],
+        "roles": [*roles, ("none", _("Without permissions"))],
         "groups": [(group.pk, group.name) for group in UserGroup.objects.visible_to(request.user)],
         "states": STATES,
         "query": request.GET.urlencode(),
@@ -120,7 +120,7 @@ def person_export(request: SignedInRequest) -> HttpResponse:
     """What the filters leave, as CSV."""
     order = PEOPLE.chosen(request.GET)
     people = PEOPLE.with_column(_filtered(request), order).order_by(PEOPLE.column(order), "pk")
-    header = [_("Username"), _("Nickname"), _("E-mail"), _("Phone"), _("State"), _("Roles"), _("Groups")]
+    header = [_("Username"), _("Display name"), _("E-mail"), _("Phone"), _("State"), _("Roles"), _("Groups")]
     lines = (
         [
             person.username,
@@ -191,7 +191,7 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
             chosen = form.cleaned_data
             people.set_rights(user=person, roles=chosen["roles"], groups=chosen["groups"], by=request.user)
             cluster_membership.replace(person, chosen.get("clusters", []), by=request.user)
-            messages.success(request, _("Rights saved. They hold from the next click on."))
+            messages.success(request, _("Permissions saved. They take effect immediately."))
             return redirect("accounts:person", person.pk)
     return _detail(request, person, status=422, rights=form)
 
@@ -224,7 +224,7 @@ def person_active(request: SignedInRequest, pk: int) -> HttpResponse:
     person = _person(request, pk)
     active = request.POST.get("active") == "1"
     people.set_active(user=person, active=active, by=request.user)
-    message = _("The account of %(name)s is active again.") if active else _("The account of %(name)s is disabled.")
+    message = _("The account of %(name)s is enabled again.") if active else _("The account of %(name)s is disabled.")
     messages.success(request, message % {"name": person})
     return redirect("accounts:person", person.pk)
 
@@ -236,7 +236,11 @@ def person_root(request: SignedInRequest, pk: int) -> HttpResponse:
     person = _person(request, pk)
     allowed = request.POST.get("allowed") == "1"
     root_inside.allow(person, allowed=allowed, by=request.user)
-    message = _("%(name)s may switch root inside on.") if allowed else _("New jobs of %(name)s are not root inside.")
+    message = (
+        _("%(name)s can enable root in the sandbox.")
+        if allowed
+        else _("New jobs of %(name)s do not run as root in the sandbox.")
+    )
     messages.success(request, message % {"name": person})
     return redirect("accounts:person", person.pk)
 
@@ -258,5 +262,5 @@ def person_second_factor(request: SignedInRequest, pk: int) -> HttpResponse:
     """Switch off the second factor of a user who lost phone and recovery codes."""
     person = _person(request, pk)
     second_factor.switch_off(person, by=request.user)
-    messages.success(request, _("The second factor of %(name)s is off.") % {"name": person})
+    messages.success(request, _("The second factor of %(name)s is disabled.") % {"name": person})
     return redirect("accounts:person", person.pk)

@@ -63,7 +63,7 @@ def role_new(request: SignedInRequest) -> HttpResponse:
         facts = {name: value for n in range(3) for name, value in wizard.cleaned(n)[0].items()}
         with errors_shown_on(wizard.bound(0)[0]):
             role = roles.create(**facts, by=request.user)
-            messages.success(request, _("Role %(name)s made. Attach people and groups here.") % {"name": role.name})
+            messages.success(request, _("Role %(name)s created. Assign users and groups here.") % {"name": role.name})
             return redirect("accounts:role", role.pk)
         wizard.refuse(0)
     return render(request, "accounts/role_new.html", {"wizard": wizard}, status=wizard.status)

@@ -27,7 +27,7 @@ def secrets_page(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with errors_shown_on(form):
             row = named_secrets.add(user=request.user, **form.cleaned_data)
-            messages.success(request, _("%(name)s is stored.") % {"name": row.name})
+            messages.success(request, _("%(name)s stored.") % {"name": row.name})
             return redirect("accounts:secrets")
     uses = named_secrets.uses_of(request.user)
     rows = NamedSecret.objects.visible_to(request.user)
@@ -47,7 +47,7 @@ def secret_page(request: SignedInRequest, pk: int) -> HttpResponse:
         with errors_shown_on(form):
             fields = form.cleaned_data
             named_secrets.change(row, by=request.user, value=fields["value"] or None, note=fields["note"])
-            messages.success(request, _("%(name)s is changed.") % {"name": row.name})
+            messages.success(request, _("%(name)s changed.") % {"name": row.name})
             return redirect("accounts:secrets")
     context = {"form": form, "secret": row, "uses": named_secrets.uses_of(request.user).get(row.name, [])}
     return render(request, "accounts/secret.html", context, status=422 if form.errors else 200)
@@ -59,5 +59,5 @@ def secret_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Forget one of the person's secrets."""
     row: NamedSecret = get_object_or_404(NamedSecret.objects.visible_to(request.user), pk=pk)
     named_secrets.delete(row, by=request.user)
-    messages.success(request, _("%(name)s is deleted.") % {"name": row.name})
+    messages.success(request, _("%(name)s deleted.") % {"name": row.name})
     return redirect("accounts:secrets")

@@ -31,7 +31,7 @@ def sessions_page(request: SignedInRequest) -> HttpResponse:
 def session_end(request: SignedInRequest, pk: int) -> HttpResponse:
     """Sign one browser out."""
     sessions.end(get_object_or_404(UserSession.objects.visible_to(request.user), pk=pk), by=request.user)
-    messages.success(request, _("Signed out there."))
+    messages.success(request, _("Session ended."))
     return redirect("accounts:sessions")
 
 
@@ -83,7 +83,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
                 if "code" in form.fields:
                     second_factor.check(request.user, form.cleaned_data["code"])
                 second_factor.switch_off(request.user, by=request.user)
-                messages.success(request, _("The second factor is off."))
+                messages.success(request, _("The second factor is disabled."))
                 return redirect("accounts:second-factor")
         left = request.user.recovery_codes.filter(used_at=None).count()
         context: dict[str, object] = {"on": True, "form": form, "left": left}

@@ -50,5 +50,5 @@ def share_take(request: SignedInRequest, kind: str, pk: int) -> HttpResponse:
     number = request.POST.get("group", "")
     group = int(number) if number.isdecimal() and len(number) < 19 else None
     shares.unshare(kind=kind, pk=pk, by=request.user, person=request.POST.get("person", ""), group=group)
-    messages.success(request, _("No longer shared."))
+    messages.success(request, _("Sharing removed."))
     return redirect("accounts:share", kind, pk)

@@ -64,7 +64,7 @@ def register(request: HttpRequest) -> HttpResponse:
     """Ask for an account; the answer is the same whether the name is free or not."""
     mode = registration.mode()
     if mode == registration.Registration.CLOSED:
-        raise NotFound(_("Registration is closed here. Ask an administrator for an account."))
+        raise NotFound(_("Registration is closed. Ask an administrator for an account."))
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", max_count=REGISTRATIONS_PER_HOUR, within_s=3600)
@@ -72,9 +72,9 @@ def register(request: HttpRequest) -> HttpResponse:
             awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
             message = (
-                _("Your request for an account was noted. You can sign in once an administrator has approved it.")
+                _("Your registration was received. You can sign in after an administrator has approved it.")
                 if awaiting
-                else _("Your request for an account was noted. Sign in; an administrator then gives you rights.")
+                else _("Your registration was received. Sign in; an administrator then grants permissions.")
             )
             messages.info(request, message)
             return redirect("accounts:login")

@@ -31,7 +31,7 @@ def _back(request: HttpRequest) -> str:
 
 def _require_on() -> None:
     if not oidc.is_on():
-        raise NotFound(_("This platform has no sign-in by another service."))
+        raise NotFound(_("External sign-in is not configured on this platform."))
 
 
 def _to_the_door(request: HttpRequest, sentence: str) -> HttpResponse:

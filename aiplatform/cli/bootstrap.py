@@ -183,7 +183,7 @@ def install(python: Path, packages: list[str], hashes: Path) -> None:
         pip(python, with_hashes(hashes), total=len(hashed), what="the packages with hashes")
     if torch:
         pip(python, [*torch, *(["--extra-index-url", index] if index else [])], total=0, what=torch[0])
-    pip(python, rest, total=len(rest), what="the rest")
+    pip(python, rest, total=len(rest), what="other")
 
 
 def with_hashes(hashes: Path) -> list[str]:

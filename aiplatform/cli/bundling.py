@@ -162,7 +162,7 @@ def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
         arguments = ["--wheel-dir", str(folder), *bootstrap.with_hashes(hashes)]
         bootstrap.pip(python, arguments, total=len(hashed), what="the packages with hashes", verb="wheel")
     rest = [*(line for line in lines if line not in [*torch, *hashed]), f"pip=={version_of('pip')}"]
-    bootstrap.pip(python, [*common, *rest], total=len(rest), what="the rest", verb="wheel")
+    bootstrap.pip(python, [*common, *rest], total=len(rest), what="other", verb="wheel")
     wheels = sorted(folder.glob("*.whl"))
     if missing := without_wheel([*hashed, *torch, *rest], [wheel.name for wheel in wheels]):
         raise Refused(f"pip brought no wheel of {some(missing)}. Nothing was made.")

@@ -73,17 +73,17 @@ GROUPS = (
             Entry(_("Queue"), "queue", "/queue/", Action.JOBS_VIEW),
             Entry(_("Resources"), "resources", "/cluster/", Action.CLUSTER_VIEW),
             Entry(_("Usage"), "chart", "/usage/", Action.JOBS_VIEW),
-            Entry(_("Ports of jobs"), "port", "/ports/", Action.JOBS_VIEW),
+            Entry(_("Ports"), "port", "/ports/", Action.JOBS_VIEW),
             Entry(pgettext_lazy("container", "Images"), "images", "/images/", Action.JOBS_VIEW),
         ),
     ),
     Group(
         "administer",
-        _("Administer"),
+        _("Administration"),
         (
             Entry(_("Clusters"), "clusters", "/clusters/", Action.CLUSTER_MANAGE, ("/resource-groups/",)),
-            Entry(_("Tasks"), "tasks", "/tasks/", Action.TASKS_MANAGE),
-            Entry(_("Alarms"), "alarms", "/alarms/", Action.CLUSTER_MANAGE),
+            Entry(_("All jobs"), "tasks", "/tasks/", Action.TASKS_MANAGE),
+            Entry(_("Alerts"), "alarms", "/alarms/", Action.CLUSTER_MANAGE),
         ),
     ),
     Group(
@@ -91,10 +91,10 @@ GROUPS = (
         _("User management"),
         (
             Entry(_("Console"), "gauge", "/people/console/", Action.PEOPLE_MANAGE, ("/people/registration/",)),
-            Entry(_("People"), "people", "/people/", Action.PEOPLE_MANAGE),
+            Entry(_("Users"), "people", "/people/", Action.PEOPLE_MANAGE),
             Entry(_("Groups"), "group", "/people/groups/", Action.PEOPLE_MANAGE),
             Entry(_("Roles"), "role", "/people/roles/", Action.PEOPLE_MANAGE),
-            Entry(_("Audit trail"), "story", "/people/audit/", Action.AUDIT_VIEW),
+            Entry(_("Audit log"), "story", "/people/audit/", Action.AUDIT_VIEW),
         ),
     ),
 )

@@ -47,7 +47,7 @@ class KeysetPagination(CursorPagination):
         """
         limit = ids.number(request.query_params.get("limit", ""))
         if limit is not None and limit > self.max_page_size:
-            message = _("limit is from 1 to %(most)s. What is left comes by the address in “next”.")
+            message = _("limit must be from 1 to %(most)s. Use the address in “next” for the remaining rows.")
             raise Invalid(message % {"most": self.max_page_size}, field="limit")
         size: int | None = super().get_page_size(request)
         return size
@@ -247,7 +247,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if answer is None:
         return None
     if isinstance(exc, exceptions.ValidationError):
-        detail = _("Some values are not right.")
+        detail = _("Some values are invalid.")
         body = problem(answer.status_code, "invalid", detail, request=request, errors=answer.data)
     else:
         code = getattr(exc, "default_code", "refused")

@@ -22,8 +22,8 @@ wording.register(
     {
         "full": Wording(
             _(
-                "The platform's disk is full, so this was not saved. What was saved before is safe, and running jobs "
-                "go on. Ask an administrator to free disk space, then try again."
+                "The disk of the platform is full, so this was not saved. Earlier data is safe, and running "
+                "jobs continue. Ask an administrator to free disk space, then try again."
             )
         )
     },

@@ -43,10 +43,10 @@ def parse(path: str) -> Parts:
     try:
         steps = [_bytes_of(step) for step in path.split("/")]
     except UnicodeEncodeError:
-        raise Invalid(_("This is no path."), field="path") from None
+        raise Invalid(_("Invalid path."), field="path") from None
     parts = tuple(step for step in steps if step not in {b"", b"."})
     if any(step == b".." or b"/" in step or b"\0" in step for step in parts):
-        raise Invalid(_("This path leads out of the folder it must stay in."), field="path")
+        raise Invalid(_("The path leaves the permitted folder."), field="path")
     return parts
 
 
@@ -58,11 +58,11 @@ def check_new(name: bytes, *, field: str = "name") -> bytes:
     """
     text = name.decode("utf-8", "surrogateescape")
     if not text.strip() or name in {b".", b".."} or "/" in text:
-        raise Invalid(_("Give a name, without a slash."), field=field)
+        raise Invalid(_("Enter a name without a slash."), field=field)
     if len(name) > MAX_BYTES:
-        raise Invalid(_("A name has at most %(most)s bytes.") % {"most": MAX_BYTES}, field=field)
+        raise Invalid(_("A name can have at most %(most)s bytes.") % {"most": MAX_BYTES}, field=field)
     if any(_sign(char) not in {char, "\\\\"} for char in text):
-        message = _("A name cannot have control characters, or signs that turn the direction of text.")
+        message = _("A name must not contain control characters or characters that change the text direction.")
         raise Invalid(message, field=field)
     return name
 

@@ -42,14 +42,14 @@ def resolve_beneath(root: Path, relative: str | Path) -> Path:
     """
     text = os.fspath(relative)
     if "\0" in text:
-        raise OutsideRoot(_("A path cannot contain a NUL character."))
+        raise OutsideRoot(_("A path must not contain a NUL character."))
     encoded = os.fsencode(text)
     if len(encoded) > MAX_PATH_BYTES or max(map(len, encoded.split(b"/"))) > MAX_NAME_BYTES:
         raise OutsideRoot(_("This path, or a name in it, is longer than file systems allow."))
     base = Path(os.path.realpath(root))
     real = Path(os.path.realpath(base / text))
     if not real.is_relative_to(base):
-        raise OutsideRoot(_("This path leads out of the folder it must stay in."))
+        raise OutsideRoot(_("The path leaves the permitted folder."))
     return real
 
 
@@ -66,7 +66,7 @@ def open_beneath(root: Path, relative: str | Path) -> int:
     path = PurePath(relative)
     parts = path.parts
     if not parts or "\0" in os.fspath(relative) or path.is_absolute() or ".." in parts:
-        raise OutsideRoot(_("This path leads out of the folder it must stay in."))
+        raise OutsideRoot(_("The path leaves the permitted folder."))
     folder = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
@@ -89,7 +89,7 @@ def open_regular(folder: int, name: bytes | str) -> int:
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISLNK(mode):
-            raise OutsideRoot(_("Links and special files are not followed here."))
+            raise OutsideRoot(_("Links and special files are not supported here."))
         if not stat.S_ISREG(mode):
             raise OutsideRoot(_("This is not a regular file."))
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
@@ -102,7 +102,7 @@ def _open_at(folder: int, name: bytes | str, flags: int) -> int:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as exc:
         if exc.errno == errno.ELOOP or (exc.errno == errno.ENOTDIR and _is_link(folder, name)):
-            raise OutsideRoot(_("Links and special files are not followed here.")) from None
+            raise OutsideRoot(_("Links and special files are not supported here.")) from None
         raise
 
 
@@ -142,7 +142,7 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
             elif entry.is_file(follow_symlinks=False):
                 count += 1
                 if max_files is not None and count > max_files:
-                    message = _("The folder holds more than %(limit)s files.") % {"limit": f"{max_files:,}"}
+                    message = _("The folder contains more than %(limit)s files.") % {"limit": f"{max_files:,}"}
                     raise OutsideRoot(message, limit=max_files)
                 yield path
         waiting.extend(reversed(below))

@@ -87,7 +87,7 @@ def store_response(request: Request, response: Response) -> Response:
         return response
     body = json.loads(json.dumps(response.data, cls=JSONEncoder))
     if not claim.release(status=response.status_code, body=body):
-        raise StillWorking(_("Another request with this Idempotency-Key is being worked on."))
+        raise StillWorking(_("Another request with this Idempotency-Key is in progress."))
     request.idempotency_kept = True  # type: ignore[attr-defined]  # travels with the request
     return response
 
@@ -99,14 +99,14 @@ def _honouring(method: Method) -> Method:
         if key is None:
             return method(self, request, *args, **kwargs)
         if not _KEY.match(key):
-            raise Invalid(_("Idempotency-Key is 8 to 100 printable characters without spaces."))
+            raise Invalid(_("Idempotency-Key must have 8 to 100 printable characters without spaces."))
         digest = _digest(request)
         user: Any = request.user
         table = apps.get_model("accounts", "IdempotencyRecord")._default_manager
         table.filter(created_at__lt=now() - RETENTION).delete()
         row, _is_new = table.get_or_create(user=user, key=key, defaults={"digest": digest})
         if row.digest != digest:
-            raise KeyReused(_("This Idempotency-Key was used for another request. Use a new key for a new intention."))
+            raise KeyReused(_("This Idempotency-Key was already used for another request. Use a new key."))
         claim = CLAIMS.acquire(table.filter(pk=row.pk, status=0))
         if claim is None:
             return _again(table.filter(pk=row.pk).first())
@@ -126,7 +126,7 @@ def _honouring(method: Method) -> Method:
 def _again(row: Any) -> Response:
     """Return the stored answer to a request whose key is known."""
     if row is None or not row.status:
-        raise StillWorking(_("The first request with this Idempotency-Key is still being worked on."))
+        raise StillWorking(_("The first request with this Idempotency-Key is still in progress."))
     return Response(row.body, status=row.status, headers={"Idempotency-Replayed": "true"})
 
 

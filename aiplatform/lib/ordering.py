@@ -66,7 +66,7 @@ class Ordering:
         word = str(params.get(PARAMETER, ""))
         if word and word.removeprefix("-") not in self.columns:
             raise Invalid(
-                _("%(name)s is one of %(words)s.") % {"name": PARAMETER, "words": ", ".join(self.words)},
+                _("%(name)s must be one of %(words)s.") % {"name": PARAMETER, "words": ", ".join(self.words)},
                 known=list(self.words),
             )
         return self.chosen(params)

@@ -62,7 +62,7 @@ def resolve(url: str, *, allowed: Sequence[str] = (), ports: Mapping[str, int] =
         host.encode("idna")
         resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as exc:
-        raise ForbiddenAddress(_("This is not a web address.")) from exc
+        raise ForbiddenAddress(_("Not a web address.")) from exc
     addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in resolved]
     for address in addresses:
         _judge(host, address, allowed)
@@ -89,22 +89,22 @@ def _parts(url: str, ports: Mapping[str, int]) -> tuple[SplitResult, str, int]:
         port = parts.port or ports.get(parts.scheme, 0)
         host = (parts.hostname or "").rstrip(".").lower()
     except ValueError as exc:
-        raise ForbiddenAddress(_("This is not a web address.")) from exc
+        raise ForbiddenAddress(_("Not a web address.")) from exc
     if parts.scheme not in ports or not host or any(ord(char) <= 32 for char in url):
         if ports is WEB:
-            raise ForbiddenAddress(_("The address begins with https:// or http://."))
+            raise ForbiddenAddress(_("The address must start with https:// or http://."))
         schemes = ", ".join(f"{scheme}://" for scheme in ports)
-        raise ForbiddenAddress(_("The address begins with %(known)s.") % {"known": schemes})
+        raise ForbiddenAddress(_("The address must start with %(known)s.") % {"known": schemes})
     if parts.username is not None or parts.password is not None:
-        raise ForbiddenAddress(_("The address holds no name and no password."))
+        raise ForbiddenAddress(_("The address must not contain a username or password."))
     if "%" in host:  # a link of this machine
-        raise ForbiddenAddress(_("This is not a web address."))
+        raise ForbiddenAddress(_("Not a web address."))
     return parts, host, port
 
 
 def _judge(host: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address, allowed: Sequence[str]) -> None:
     if not is_public(address) and not is_allowed(host, address, allowed):
-        raise InnerAddress(_("%(host)s lies inside this network; only an operator can allow it.") % {"host": host})
+        raise InnerAddress(_("%(host)s is inside this network; only an operator can allow it.") % {"host": host})
 
 
 class Pinned(http.client.HTTPConnection):

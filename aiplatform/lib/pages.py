@@ -86,7 +86,7 @@ def is_name_confirmed(request: HttpRequest, name: str) -> bool:
     """Whether the dialog before a dangerous act came back with `name` typed; if not, the next page says so."""
     if request.POST.get("confirm", "").strip() == name:
         return True
-    messages.error(request, _("The name was not typed right. Nothing was deleted."))
+    messages.error(request, _("The name does not match. Nothing was deleted."))
     return False
 
 

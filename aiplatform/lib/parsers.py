@@ -79,18 +79,18 @@ def _iter_faults(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[s
         ParseError: `value` is nested deeper than `MAX_DEPTH`.
     """
     if depth > MAX_DEPTH:
-        raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH})
+        raise ParseError(_("The JSON is nested more than %(depth)s levels deep.") % {"depth": MAX_DEPTH})
     if isinstance(value, str):
         if UNSTORABLE.search(value):
-            yield path, _("Text may not contain NUL or half of a surrogate pair.")
+            yield path, _("Text must not contain NUL or unpaired surrogates.")
     elif isinstance(value, int | float):
         if not _is_storable(value):
-            yield path, _("This number is too large, or no number.")
+            yield path, _("The number is too large or invalid.")
     elif isinstance(value, Mapping):
         for key, item in value.items():
             name = UNSTORABLE.sub("\ufffd", key[:100])
             if UNSTORABLE.search(key):
-                yield f"{path}.{name}".lstrip("."), _("Text may not contain NUL or half of a surrogate pair.")
+                yield f"{path}.{name}".lstrip("."), _("Text must not contain NUL or unpaired surrogates.")
             yield from _iter_faults(item, f"{path}.{name}".lstrip("."), depth + 1)
     elif isinstance(value, list):
         for index, item in enumerate(value):
@@ -139,9 +139,9 @@ class CarefulJSONParser(JSONParser):
             parse_int = _parse_int if _LONG_NUMBER.search(text) else None
             data = json.loads(text, parse_int=parse_int, parse_constant=float)
         except RecursionError as exc:
-            raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH}) from exc
+            raise ParseError(_("The JSON is nested more than %(depth)s levels deep.") % {"depth": MAX_DEPTH}) from exc
         except (ValueError, LookupError) as exc:
-            raise ParseError(_("This is not JSON: %(why)s") % {"why": str(exc)[:200]}) from exc
+            raise ParseError(_("Not valid JSON: %(why)s") % {"why": str(exc)[:200]}) from exc
         check(data)
         return data
 
@@ -153,6 +153,6 @@ class CarefulMultiPartParser(MultiPartParser):
         try:
             parsed = super().parse(stream, media_type, parser_context)
         except UnicodeError as exc:
-            raise ParseError(_("This is not text: %(why)s") % {"why": str(exc)[:200]}) from exc
+            raise ParseError(_("Not text: %(why)s") % {"why": str(exc)[:200]}) from exc
         check(dict(parsed.data.lists()))
         return parsed

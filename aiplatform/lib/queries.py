@@ -56,14 +56,14 @@ def check(view: Any, request: Request) -> None:
     for name, values in request.query_params.lists():
         if name not in names:
             raise Invalid(
-                _("There is no filter %(name)s here. Known: %(known)s.")
+                _("Unknown filter %(name)s. Available filters: %(known)s.")
                 % {"name": UNSTORABLE.sub("\ufffd", name[:50]), "known": ", ".join(names) or "–"},
                 known=list(names),
             )
         if len(values) > 1 and name not in twice:
-            raise Invalid(_("Give %(name)s once.") % {"name": name})
+            raise Invalid(_("Specify %(name)s only once.") % {"name": name})
         if any(UNSTORABLE.search(value) for value in values):
-            raise Invalid(_("Text may not contain NUL or half of a surrogate pair."))
+            raise Invalid(_("Text must not contain NUL or unpaired surrogates."))
 
 
 def read_filters(request: Request) -> dict[str, str]:
@@ -84,7 +84,7 @@ def read_int(values: Mapping[str, Any], name: str, default: int | None = None) -
         return default
     value = ids.number(text)
     if value is None:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": name})
+        raise Invalid(_("%(name)s must be an integer.") % {"name": name})
     return value
 
 
@@ -99,7 +99,7 @@ def read_ints(values: Any, name: str) -> list[int]:
     """
     numbers = [ids.number(text) for text in values.getlist(name)]
     if None in numbers:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+        raise Invalid(_("%(name)s must be an integer.") % {"name": name}, field=name)
     return [number for number in numbers if number is not None]
 
 
@@ -111,5 +111,5 @@ def read_choice(values: Mapping[str, str], name: str, *choices: str) -> str:
     """
     value = values.get(name, "")
     if value and value not in choices:
-        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": ", ".join(choices)})
+        raise Invalid(_("%(name)s must be one of %(words)s.") % {"name": name, "words": ", ".join(choices)})
     return value

@@ -34,4 +34,4 @@ def limit(name: str, *, max_count: int, within_s: int) -> None:
         TooOften: it is more than `max_count` in this window.
     """
     if count(name, within_s=within_s) > max_count:
-        raise TooOften(_("That was too often in a short time. Wait a while and try again."))
+        raise TooOften(_("Too many requests. Wait a while and try again."))

@@ -67,7 +67,7 @@ def verify(secrets: Sequence[str], header: str, body: bytes, now: datetime) -> D
     stamp, delivery, signatures = _parse(header)
     sent = datetime.fromtimestamp(int(stamp), UTC)
     if abs(now - sent) > TOLERANCE:
-        message = _("The signature is from %(sent)s, more than five minutes away: look at the clock of the sender.")
+        message = _("The signature is from %(sent)s, more than five minutes off: check the clock of the sender.")
         raise BadSignature(message % {"sent": sent.isoformat(timespec="seconds")})
     # each is compared, so that the time taken tells nothing
     matches = [
@@ -78,7 +78,8 @@ def verify(secrets: Sequence[str], header: str, body: bytes, now: datetime) -> D
     ]
     if not any(matches):
         message = _(
-            "The signature does not fit: sign the time, a dot and the body, byte for byte, with the trigger's secret."
+            "The signature does not match: sign the time, a dot and the body, byte by byte, with the secret of "
+            "the trigger."
         )
         raise BadSignature(message)
     signed = hashlib.sha256(f"{stamp}.".encode() + body).hexdigest()
@@ -105,5 +106,7 @@ def _parse(header_value: str) -> tuple[str, str, list[str]]:
         or len(signatures) > MAX_SIGNATURES
         or len(header_value) > MAX_LENGTH
     ):
-        raise BadSignature(_("The header %(name)s is like t=1700000000,v1=64 hexadecimal digits.") % {"name": HEADER})
+        raise BadSignature(
+            _("The header %(name)s must look like t=1700000000,v1=64 hexadecimal digits.") % {"name": HEADER}
+        )
     return stamps[0], ids[0] if ids else "", signatures

@@ -10,7 +10,9 @@ from django.core.validators import RegexValidator
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
-RULE = _("Letters, digits, spaces and _ . - + ( ) only, beginning and ending with a letter, a digit or a bracket.")
+RULE = _(
+    "Only letters, digits, spaces and _ . - + ( ); the first and last character must be a letter, a digit or a bracket."
+)
 
 #: Such a name can be a file name, a word on a command line between quotes, and stand before ":VERSION".
 TITLE = RegexValidator(r"^[\w(](?:[\w .+()-]*[\w)+])?\Z", RULE)

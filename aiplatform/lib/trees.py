@@ -265,7 +265,7 @@ def _step(folder: int | None, name: bytes) -> int:
         return os.open(name if folder is None else _single(name), _STEP, dir_fd=folder)
     except OSError as exc:
         if exc.errno in {errno.ELOOP, errno.ENOTDIR} and folder is not None and _is_link(folder, name):
-            raise OutsideRoot(_("Links and special files are not followed here.")) from None
+            raise OutsideRoot(_("Links and special files are not supported here.")) from None
         raise
 
 
@@ -294,7 +294,7 @@ def _look_at_clock(until: float | None) -> None:
 
 def _single(name: bytes) -> bytes:
     if name in {b"", b".", b".."} or b"/" in name or b"\0" in name:
-        raise OutsideRoot(_("This path leads out of the folder it must stay in."))
+        raise OutsideRoot(_("The path leaves the permitted folder."))
     return name
 
 

@@ -1,8 +1,8 @@
 """Messages as a code and facts: rows keep these, the text is made when it is read, in the reader's language.
 
-    register("job", {"idle": Wording(_("Its cards did nothing for %(hours)s h."), hours=hours("idle_s"))})
+    register("job", {"idle": Wording(_("The GPUs were idle for %(hours)s h."), hours=hours("idle_s"))})
     row.message = message("job.idle", idle_s=10800.0)
-    str(row.message)                                       # "Its cards did nothing for 3 h."
+    str(row.message)                                       # "The GPUs were idle for 3 h."
 
 Facts are plain JSON in raw units: seconds, MiB, names of states, and messages themselves. Words of others (a driver's,
 an exception's, a person's) are facts too and shown as they are.

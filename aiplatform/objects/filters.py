@@ -102,7 +102,7 @@ class ObjectFilters(FilterSet):
         filters = cls(request.query_params, queryset=rows, request=request)
         for name in filters.errors:
             choices = ", ".join(str(value) for value, _label in filters.form.fields[name].choices if value)
-            raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": choices})
+            raise Invalid(_("%(name)s must be one of %(words)s.") % {"name": name, "words": choices})
         return filters
 
     @classmethod

@@ -88,10 +88,10 @@ STEPS = (
         order=30,
         start=Start(_("Annotate images"), "/annotation/projects/new/", Action.ANNOTATION_MANAGE, _annotatable),
     ),
-    Step(_("Models"), _("Keep what was learned"), "models", "/models/", Action.MODELS_VIEW, _visible(Model), order=50),
+    Step(_("Models"), _("Trained models"), "models", "/models/", Action.MODELS_VIEW, _visible(Model), order=50),
     Step(
         _("Pipelines"),
-        _("Go this way by themselves, as often as you want"),
+        _("Automate these steps"),
         "pipeline",
         "/pipelines/",
         Action.JOBS_VIEW,
@@ -205,7 +205,7 @@ def cluster(user: User) -> dict[str, Any] | None:
         "simulated": any(view.simulated for view in views),
         "gauges": [
             *([_gauge(_("GPU use"), _mean(card.util for card in cards))] if cards else []),
-            _gauge(_("Processor use"), _mean(view.sample.get("cpu_percent") for view in views)),
+            _gauge(_("CPU usage"), _mean(view.sample.get("cpu_percent") for view in views)),
             _gauge(_("Memory use"), 100 * used / there if there else None),
         ],
         "net_in_bps": sum(view.sample.get("net_in_bps") or 0 for view in views),

@@ -90,8 +90,8 @@ def _without_cards() -> tuple[str, str, bool]:
         sentence = _("%(free)s of %(all)s CPU slots free; this cluster has no GPUs.") % facts
         return _("%(free)s / %(all)s CPU slots") % facts, f"{sentence} {slots.legend}", False
     if Node.objects.exclude(state=Node.State.REMOVED).exists():
-        return _("no machine is up"), _("No machine takes work at the moment. Jobs wait for one."), False
-    return _("no machine yet"), _("No machine has joined yet. Jobs wait for the first one."), True
+        return _("no node available"), _("No node accepts jobs at the moment. Jobs are queued."), False
+    return _("no nodes yet"), _("No node has joined yet. Jobs are queued until the first one joins."), True
 
 
 def cluster_choices() -> list[tuple[int, str]]:

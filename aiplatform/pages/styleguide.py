@@ -22,7 +22,7 @@ class SampleForm(forms.Form):
     note = forms.CharField(label=_("Note"), widget=forms.Textarea, required=False)
     visible = forms.ChoiceField(
         label=_("Visible to"),
-        choices=[("private", _("Only me")), ("public", _("Everyone here"))],
+        choices=[("private", _("Only me")), ("public", _("All users"))],
         widget=forms.RadioSelect,
     )
     augment = forms.BooleanField(label=_("Flip images at random"), required=False)
@@ -37,7 +37,7 @@ def sample() -> dict[str, Any]:
         (
             "ablation with a longer name than the others",
             "queued",
-            _("Waits for 2 free cards; place 3 in the queue"),
+            _("Waiting for 2 free GPUs; position 3 in the queue"),
             2,
             31,
         ),

@@ -112,23 +112,23 @@ def _error(request: HttpRequest, status: int, code: str, detail: str) -> HttpRes
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 400, "bad_request", _("This request was not understood."))
+    return _error(request, 400, "bad_request", _("Bad request."))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 403, "permission_denied", _("You may not do this."))
+    return _error(request, 403, "permission_denied", _("Access denied."))
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    return _error(request, 403, "csrf_failed", _("This form has expired. Reload the page and send it again."))
+    return _error(request, 403, "csrf_failed", _("The form has expired. Reload the page and send it again."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 404, "not_found", _("There is nothing here."))
+    return _error(request, 404, "not_found", _("Not found."))
 
 
 def _away(request: HttpRequest) -> HttpResponse:
-    sentence = _("The database does not answer just now. What was saved is safe; try again in a moment.")
+    sentence = _("The database does not respond at the moment. Saved data is safe; try again in a moment.")
     if request.path.startswith("/api/"):
         body = problem(503, "unavailable", sentence, request=request)
         answer: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
@@ -162,6 +162,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return _away(request)
     request_id = getattr(request, "request_id", "")
     if request.path.startswith("/api/"):
-        body = problem(500, "server_error", _("Something broke on our side."), request=request)
+        body = problem(500, "server_error", _("Internal error."), request=request)
         return JsonResponse(body, status=500, content_type="application/problem+json")
     return HttpResponse(loader.get_template("500.html").render({"request_id": request_id}), status=500)

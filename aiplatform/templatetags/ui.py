@@ -35,10 +35,10 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "starting": ("wait", "running", gettext_lazy("Starting")),
     "running": ("run", "running", gettext_lazy("Running")),
     "paused": ("pause", "pause", gettext_lazy("Paused")),
-    "asleep": ("pause", "pause", gettext_lazy("Asleep")),
+    "asleep": ("pause", "pause", gettext_lazy("Scaled to zero")),
     "stopping": ("wait", "stop", gettext_lazy("Stopping")),
     "finishing": ("wait", "finish", gettext_lazy("Finishing")),
-    "preempting": ("pause", "arrow-down", gettext_lazy("Making room")),
+    "preempting": ("pause", "arrow-down", gettext_lazy("Preempting")),
     "succeeded": ("end", "ok", gettext_lazy("Completed")),
     "finished_early": ("end", "finish", gettext_lazy("Finished early")),
     "failed": ("fail", "fail", gettext_lazy("Failed")),
@@ -66,7 +66,7 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "external": ("wait", "warning", gettext_lazy("External process")),
     "ok": ("run", "ok", gettext_lazy("OK")),
     "gone": ("fail", "warning", gettext_lazy("Gone")),
-    "sick": ("fail", "warning", gettext_lazy("Sick")),
+    "sick": ("fail", "warning", gettext_lazy("Faulty")),
     # alarms
     "info": ("end", "info", gettext_lazy("Note")),
     "warning": ("wait", "warning", gettext_lazy("Warning")),
@@ -74,14 +74,14 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     # accounts
     "active": ("run", "ok", gettext_lazy("Active")),
     "disabled": ("end", "ended", gettext_lazy("Disabled")),
-    "awaiting": ("wait", "wait", gettext_lazy("Waits for approval")),
-    "no_rights": ("wait", "wait", gettext_lazy("Waits for rights")),
+    "awaiting": ("wait", "wait", gettext_lazy("Waiting for approval")),
+    "no_rights": ("wait", "wait", gettext_lazy("Without permissions")),
     # versions of models
     "candidate": ("wait", "dot", gettext_lazy("Candidate")),
     "approved": ("run", "ok", gettext_lazy("Approved")),
     "archived": ("end", "archive", gettext_lazy("Archived")),
     # steps of pipelines
-    "asking": ("wait", "person", gettext_lazy("Asks people")),
+    "asking": ("wait", "person", gettext_lazy("Asks users for approval")),
     "started": ("run", "running", gettext_lazy("Running")),
     "cached": ("end", "save", gettext_lazy("From an earlier run")),
     "skipped": ("pause", "arrow-right", gettext_lazy("Skipped")),
@@ -228,7 +228,7 @@ def required_mark(bound: BoundField) -> str:
     """The mark of a field that must be filled in; all other fields may be left as they are."""
     if not must_be_filled_in(bound):
         return ""
-    return format_html(' <span class="required-mark" title="{}"></span>', _("Must be filled in"))
+    return format_html(' <span class="required-mark" title="{}"></span>', _("Required"))
 
 
 @register.simple_block_tag

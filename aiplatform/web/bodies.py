@@ -78,7 +78,7 @@ async def read(scope: dict[str, Any], receive: Receive, in_thread: Callable[...,
     except BaseException as exc:
         body.close()
         if isinstance(exc, TooSlow):
-            raise BodyRefused(408, "too_slow", _("This request arrived too slowly.")) from exc
+            raise BodyRefused(408, "too_slow", _("The request arrived too slowly.")) from exc
         if disk.is_full(exc):
             raise _no_room() from exc
         raise
@@ -100,11 +100,11 @@ class _Bounds:
             return
         if not self._known:
             if await self._in_thread(_sender, self._scope) is None:
-                raise BodyRefused(401, "not_signed_in", _("Sign in before sending so much."))
+                raise BodyRefused(401, "not_signed_in", _("Sign in before sending large requests."))
             self._known = True
         if size > env.MAX_UPLOAD_BYTES:
             limit = f"{env.MAX_UPLOAD_BYTES:,}"
-            raise BodyRefused(413, "too_large", _("At most %(limit)s bytes are taken at once."), limit=limit)
+            raise BodyRefused(413, "too_large", _("At most %(limit)s bytes per request."), limit=limit)
         if on_disk >= self._next_look:
             self._next_look = on_disk + LOOK_BYTES
             there = await asyncio.to_thread(shutil.disk_usage, tempfile.gettempdir())

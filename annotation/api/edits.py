@@ -28,7 +28,7 @@ class NameField(serializers.UUIDField):
     """A UUID as text."""
 
     def __init__(self, **kwargs: Any) -> None:
-        text = _("Edits and shapes are named by UUIDs.")
+        text = _("Edits and shapes must be identified by UUIDs.")
         super().__init__(error_messages=dict.fromkeys(("invalid", "required", "null"), text), **kwargs)
 
     def to_internal_value(self, data: Any) -> Any:
@@ -48,13 +48,13 @@ class RingsField(serializers.Field):
 class EditIn(serializers.Serializer):
     """One edit. A deletion needs `id`, `shape`, `op` and `base`; a put also `kind`, `label` and `rings`."""
 
-    default_error_messages = {"invalid": _("An edit is an object.")}
+    default_error_messages = {"invalid": _("An edit must be an object.")}
 
     id = NameField(help_text="Of this edit; the same edit sent again is stored once.")
     shape = NameField()
     op = serializers.ChoiceField(
         [PUT, DELETE],
-        error_messages=dict.fromkeys(("invalid_choice", "required", "null"), _("An edit is a put or a delete.")),
+        error_messages=dict.fromkeys(("invalid_choice", "required", "null"), _("An edit must be a put or a delete.")),
     )
     base = WholeField(
         min_value=0,
@@ -62,13 +62,13 @@ class EditIn(serializers.Serializer):
         help_text="Revision of the shape the edit was made on; 0 for a shape that was just drawn.",
         error_messages=dict.fromkeys(
             ("invalid", "required", "null", "min_value", "max_value"),
-            _("The revision an edit was made on is a whole number."),
+            _("The base revision of an edit must be an integer."),
         ),
     )
     kind = serializers.CharField(required=False, help_text="Kind of shape, by its name: bbox, polygon, …")
     label = WholeField(  # type: ignore[assignment]  # a field may be called as an argument of all fields is
         required=False,
-        error_messages=dict.fromkeys(("invalid", "null"), _("This dataset has no such class.")),
+        error_messages=dict.fromkeys(("invalid", "null"), _("The dataset does not have this class.")),
     )
     rings = RingsField(required=False, error_messages={"null": _("The shape has no points.")})
 
@@ -77,7 +77,7 @@ class EditIn(serializers.Serializer):
             return {name: attrs[name] for name in ("id", "shape", "base")}
         missing = [name for name in ("kind", "label", "rings") if name not in attrs]
         if missing:
-            raise serializers.ValidationError({missing[0]: [_("A put says kind, label and rings.")]})
+            raise serializers.ValidationError({missing[0]: [_("A put requires kind, label and rings.")]})
         return attrs
 
 

@@ -59,7 +59,7 @@ class InProject(PlatformViewSet):
 
 
 def refuse() -> Never:
-    raise NotAllowed(_("Only the owner and the managers of the project may do this."))
+    raise NotAllowed(_("Only the owner and the managers of the project can do this."))
 
 
 class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):

@@ -33,7 +33,7 @@ class AnnotationProject(models.Model):
     """A piece of annotation work: several datasets, one group of people."""
 
     name = models.CharField(_("name"), max_length=100)
-    intro = models.CharField(_("introduction"), max_length=500, blank=True)
+    intro = models.CharField(_("description"), max_length=500, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="owned_annotation_projects")
     members: models.ManyToManyField = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
@@ -83,14 +83,14 @@ class AnnotationSet(models.Model):
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Members of the project")
-        PUBLIC = "public", _("Everyone who may annotate")
+        PUBLIC = "public", _("Everyone with annotation permission")
 
     class Kind(models.TextChoices):
         IMAGE = "image", _("Images")
 
     project = models.ForeignKey(AnnotationProject, models.CASCADE, related_name="sets", verbose_name=_("project"))
     name = models.CharField(_("name"), max_length=100)
-    intro = models.CharField(_("introduction"), max_length=500, blank=True)
+    intro = models.CharField(_("description"), max_length=500, blank=True)
     visibility = models.CharField(_("open to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     source = models.ForeignKey(
         "datasets.DatasetVersion", models.PROTECT, related_name="annotation_sets", verbose_name=_("source")
@@ -123,9 +123,9 @@ class LabelClass(models.Model):
     coco_id = models.IntegerField()
     name = models.CharField(_("name"), max_length=200)
     supercategory = models.CharField(_("parent type"), max_length=200, blank=True)
-    shape = models.CharField(_("drawn as"), max_length=20, choices=drawn_as, default=shapes.DEFAULT.name)
+    shape = models.CharField(_("shape"), max_length=20, choices=drawn_as, default=shapes.DEFAULT.name)
     colour = models.CharField(
-        _("colour"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A colour like #1c7ed6."))]
+        _("color"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A color such as #1c7ed6."))]
     )
     retired = models.BooleanField(default=False, editable=False)  # removed before use; its id stays taken
 

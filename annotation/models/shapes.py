@@ -88,9 +88,9 @@ class Shape(models.Model):
     """
 
     class Source(models.TextChoices):
-        MANUAL = "manual", _("Drawn")
-        MODEL = "model", _("Suggested by a model")
-        IMPORTED = "imported", _("Came with the dataset")
+        MANUAL = "manual", _("Created")
+        MODEL = "model", _("Predicted by a model")
+        IMPORTED = "imported", _("Imported with the dataset")
 
     task = models.ForeignKey(ImageTask, models.CASCADE, related_name="shapes")
     uuid = models.UUIDField()  # given by the client, so that an edit can name a shape the server has not seen
@@ -130,7 +130,7 @@ class ShapeEvent(models.Model):
     """An edit as it was sent. Append-only; the client's own id makes a repeated edit count once."""
 
     class Op(models.TextChoices):
-        PUT = "put", _("Drawn or changed")
+        PUT = "put", _("Created or changed")
         DELETE = "delete", _("Deleted")
 
     task = models.ForeignKey(ImageTask, models.CASCADE, related_name="events")

@@ -82,7 +82,7 @@ def start(
             )
             enqueue("annotation.convert", export_id=export.pk)
     except IntegrityError:
-        raise AlreadyConverting(_("A conversion of this dataset is under way.")) from None
+        raise AlreadyConverting(_("A conversion of this dataset is in progress.")) from None
     return export
 
 
@@ -107,7 +107,7 @@ def convert(export_id: int) -> None:
         return
     except Exception:
         _discard_dataset(export)
-        _end(claim, Export.State.FAILED, detail=_("The conversion broke off; the log of the worker says why."))
+        _end(claim, Export.State.FAILED, detail=_("The conversion failed; see the log of the worker."))
         raise
     _end(claim, Export.State.SUCCESS, detail=export.detail)
 
@@ -116,7 +116,7 @@ def sweep() -> None:
     """Queue conversions that no worker holds, and give up those that broke five workers."""
     lost = CLAIMS.free(Export.objects.filter(state=Export.State.CONVERTING))
     lost.filter(tries__gte=MAX_ATTEMPTS).update(
-        state=Export.State.FAILED, detail=_("Five workers died over it."), ended_at=now()
+        state=Export.State.FAILED, detail=_("Five worker processes crashed on it."), ended_at=now()
     )
     waiting = Export.objects.filter(state=Export.State.QUEUED, created_at__lt=now() - SILENCE_TIMEOUT)
     for export_id in [*lost.values_list("pk", flat=True), *waiting.values_list("pk", flat=True)]:
@@ -156,8 +156,8 @@ def _write_file(export: Export, claim: Claim) -> None:
     if report.left_out:
         number, why = report.refused[0]
         text = ngettext(
-            "%(count)s shape left out; object %(number)s: %(why)s",
-            "%(count)s shapes left out; object %(number)s: %(why)s",
+            "%(count)s shape skipped; object %(number)s: %(why)s",
+            "%(count)s shapes skipped; object %(number)s: %(why)s",
             report.left_out,
         )
         export.detail = text % {"count": Count(report.left_out), "number": number, "why": why}

@@ -156,7 +156,7 @@ def _store(task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
         stored[edit.id] = event
         answer["rev"] = shape.rev
     if count > MAX_SHAPES:
-        raise BadEdit(_("An image holds at most 50,000 shapes."))
+        raise BadEdit(_("An image can have at most 50,000 shapes."))
     if journal:
         _save(task, journal, list(touched.values()), count, by)
         outcome.rev += len(journal)
@@ -215,9 +215,9 @@ def _require_meaning(task: ImageTask, edits: Sequence[Edit]) -> None:
         kind = kinds.find(edit.kind)
         if kind is None or not kind.drawable:
             names = ", ".join(dict(kinds.choices()))
-            raise BadEdit(_("A shape is one of: %(kinds)s.") % {"kinds": names}, event=name, path=f"{path}.kind")
+            raise BadEdit(_("A shape must be one of: %(kinds)s.") % {"kinds": names}, event=name, path=f"{path}.kind")
         if edit.label not in labels:
-            raise BadEdit(_("This dataset has no such class."), event=name, path=f"{path}.label")
+            raise BadEdit(_("The dataset does not have this class."), event=name, path=f"{path}.label")
         flaw = kind.flaw(edit.rings, width=task.asset.width, height=task.asset.height)
         if flaw is not None:
             raise BadEdit(flaw.text, event=name, path=f"{path}.rings{flaw.path}", flaw=flaw.code)
@@ -240,6 +240,6 @@ def _require_kinds_of_classes(task: ImageTask, edits: Sequence[Edit], labels: Ma
     stored = {(row.uuid, row.kind, row.label_id) for row in rows}
     for number, edit, label in odd:
         if (edit.shape, edit.kind, edit.label) not in stored:
-            text = _("Objects of the class %(class)s are drawn as: %(kind)s. Draw it so, or choose another class.")
+            text = _("The class %(class)s requires the shape %(kind)s. Use that shape, or choose another class.")
             facts = {"class": label.name, "kind": label.get_shape_display()}
             raise WrongShapeForClass(text % facts, event=str(edit.id), path=f"events[{number}].kind")

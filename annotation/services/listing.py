@@ -56,6 +56,6 @@ def download(request: HttpRequest, export: Export) -> HttpResponseBase:
             raise FileNotFoundError
         answer = send_file(request, open_beneath(export.file.parent, export.file.name), name)
     except FileNotFoundError:
-        raise NotFound(_("There is no file of this conversion.")) from None
+        raise NotFound(_("This conversion has no file.")) from None
     answer["X-Content-SHA256"] = export.sha256
     return answer

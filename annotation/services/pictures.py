@@ -24,7 +24,7 @@ def full(task: ImageTask) -> HttpResponse:
         with dataset_paths.open_image(task.asset) as file:
             return _answer(file.read())
     except OSError:
-        raise NotFound(_("The file of this image is not there.")) from None
+        raise NotFound(_("The file of this image is missing.")) from None
 
 
 def small(task: ImageTask) -> HttpResponse:
@@ -34,7 +34,7 @@ def small(task: ImageTask) -> HttpResponse:
     try:
         return _answer(thumbnails.read(task.asset))
     except (BadImage, OSError):
-        raise NotFound(_("The file of this image is not there.")) from None
+        raise NotFound(_("The file of this image is missing.")) from None
 
 
 def _answer(data: bytes) -> HttpResponse:

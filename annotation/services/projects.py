@@ -21,10 +21,10 @@ INTRO_LENGTH = 500
 Role = ProjectMember.Role
 #: What a person's own roles have to allow, and the sentence where they do not.
 NEEDED = {
-    Role.VIEWER: (Action.ANNOTATION_VIEW, gettext_lazy("The role of %(name)s does not allow seeing annotation.")),
-    Role.ANNOTATOR: (Action.ANNOTATION_ANNOTATE, gettext_lazy("The role of %(name)s does not allow annotating.")),
-    Role.REVIEWER: (Action.ANNOTATION_ANNOTATE, gettext_lazy("The role of %(name)s does not allow annotating.")),
-    Role.MANAGER: (Action.ANNOTATION_MANAGE, gettext_lazy("The role of %(name)s does not allow managing projects.")),
+    Role.VIEWER: (Action.ANNOTATION_VIEW, gettext_lazy("The role of %(name)s does not permit viewing annotations.")),
+    Role.ANNOTATOR: (Action.ANNOTATION_ANNOTATE, gettext_lazy("The role of %(name)s does not permit annotating.")),
+    Role.REVIEWER: (Action.ANNOTATION_ANNOTATE, gettext_lazy("The role of %(name)s does not permit annotating.")),
+    Role.MANAGER: (Action.ANNOTATION_MANAGE, gettext_lazy("The role of %(name)s does not permit managing projects.")),
 }
 
 
@@ -78,17 +78,17 @@ def _check(project: AnnotationProject, name: str | None, intro: str | None) -> R
 def check_name(name: str) -> None:
     """Refuse a name that is empty or over 100 characters."""
     if not 1 <= len(name.strip()) <= NAME_LENGTH:
-        raise Invalid(_("A name has 1 to 100 characters."), field="name")
+        raise Invalid(_("The name must have 1 to 100 characters."), field="name")
 
 
 def check_intro(intro: str) -> None:
     """Refuse an introduction of over 500 characters."""
     if len(intro.strip()) > INTRO_LENGTH:
-        raise Invalid(_("An introduction has at most 500 characters."), field="intro")
+        raise Invalid(_("The description can have at most 500 characters."), field="intro")
 
 
 def _taken() -> NameTaken:
-    return NameTaken(_("You have a project of this name already."))
+    return NameTaken(_("You already have a project with this name."))
 
 
 @transaction.atomic
@@ -111,9 +111,9 @@ def add_member(project: AnnotationProject, *, username: str, by: User, role: str
     """
     person = User.objects.filter(username=username.strip(), is_active=True).first()
     if person is None:
-        raise Invalid(_("There is nobody with this username."), field="username")
+        raise Invalid(_("No user has this username."), field="username")
     if person.pk == project.owner_id:
-        raise Invalid(_("This is the owner, who may do everything already."), field="username")
+        raise Invalid(_("This is the owner, who already has full access."), field="username")
     _may_be(person, role, field="username")
     fields = {"role": role}
     member, _made = ProjectMember.objects.update_or_create(
@@ -140,7 +140,7 @@ def add_members(
     if problems:
         raise Invalid(" ".join(problems), field="username")
     if not members:
-        raise Invalid(_("Choose at least one person."), field="username")
+        raise Invalid(_("Choose at least one user."), field="username")
     return members
 
 
@@ -154,7 +154,7 @@ def change_role(project: AnnotationProject, *, user_id: int, role: str) -> Proje
     """
     member = ProjectMember.objects.filter(project=project, user_id=user_id).select_related("user").first()
     if member is None:
-        raise NotFound(_("This person is not in the project."))
+        raise NotFound(_("This user is not a member of the project."))
     _may_be(member.user, role, field="role")
     member.role = role
     member.save(update_fields=["role"])
@@ -170,7 +170,7 @@ def mates(user: User) -> QuerySet[Any]:
 
 def _may_be(person: User, role: str, *, field: str) -> None:
     if role not in Role.values:
-        raise Invalid(_("Choose one of the given roles."), field="role")
+        raise Invalid(_("Choose one of the available roles."), field="role")
     action, sentence = NEEDED[Role(role)]
     if not person.can(action):
         raise Invalid(sentence % {"name": person}, field=field)

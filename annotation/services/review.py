@@ -51,7 +51,7 @@ def require_drawing(user: User, task: ImageTask) -> None:
         NotAllowed: with whom to ask.
     """
     if not draws(user, task):
-        raise NotAllowed(_("You may only look at this project. Whoever manages it can make you an annotator."))
+        raise NotAllowed(_("You have read-only access to this project. A project manager can make you an annotator."))
 
 
 def require_open(user: User, task: ImageTask) -> None:
@@ -71,7 +71,7 @@ def require_judging(user: User, task: ImageTask) -> None:
         NotAllowed.
     """
     if not reviews(user, task):
-        raise NotAllowed(_("Only reviewers and managers of the project may do this."))
+        raise NotAllowed(_("Only reviewers and managers of the project can do this."))
 
 
 @transaction.atomic
@@ -91,14 +91,16 @@ def judge(*, task: ImageTask, by: User, verdict: str, comment: str = "", rev: in
     require_judging(by, task)
     comment = comment.strip()
     if verdict == Verdict.REJECTED and not comment:
-        raise Invalid(_("Say what is to be changed."), field="comment")
+        raise Invalid(_("Describe what to change."), field="comment")
     if len(comment) > COMMENT_LENGTH:
-        raise Invalid(_("A comment has at most 500 characters."), field="comment")
+        raise Invalid(_("The comment can have at most 500 characters."), field="comment")
     task = ImageTask.objects.select_for_update().get(pk=task.pk)
     if task.state not in FOLLOWS[Verdict(verdict)]:
-        raise NothingToReview(_("Only submitted images are reviewed. This one is not, or was judged already."))
+        raise NothingToReview(
+            _("Only submitted images can be reviewed. This image is not submitted or was already reviewed.")
+        )
     if rev is not None and rev != task.rev:
-        raise ImageChanged(_("Somebody changed this image meanwhile. Look at it again."), rev=task.rev)
+        raise ImageChanged(_("This image was changed by another user in the meantime. Check it again."), rev=task.rev)
     Review.objects.create(task=task, verdict=verdict, comment=comment, rev=task.rev, by=by)
     task.state = State.ACCEPTED if verdict == Verdict.ACCEPTED else State.REJECTED
     task.remark = "" if verdict == Verdict.ACCEPTED else comment

@@ -88,7 +88,7 @@ def check(
 
 def _check_source(source: DatasetVersion) -> None:
     if not source.is_ready or not source.image_count:
-        raise SourceNotFit(_("%(source)s has no images that are ready.") % {"source": source})
+        raise SourceNotFit(_("%(source)s has no imported images.") % {"source": source})
 
 
 @transaction.atomic
@@ -143,12 +143,12 @@ def _check(annotation_set: AnnotationSet, name: str | None, intro: str | None, v
             projects.check_intro(intro)
     with refusals:
         if visibility is not None and visibility not in AnnotationSet.Visibility.values:
-            raise Invalid(_("Open to members or to everyone."), field="visibility")
+            raise Invalid(_("Choose members or everyone."), field="visibility")
     return refusals
 
 
 def _taken() -> NameTaken:
-    return NameTaken(_("The project has a dataset of this name already."))
+    return NameTaken(_("The project already has a dataset with this name."))
 
 
 def delete(annotation_set: AnnotationSet) -> None:
@@ -177,7 +177,7 @@ def add_label(
         AnnotationSet.objects.select_for_update().get(pk=annotation_set.pk)
         taken = annotation_set.labels.aggregate(last=Max("coco_id"), count=Count("pk"))
         if taken["count"] >= MAX_CLASSES:
-            raise Invalid(_("A dataset has at most 1,000 classes."), field="name")
+            raise Invalid(_("A dataset can have at most 1,000 classes."), field="name")
         label = LabelClass(set=annotation_set, coco_id=max(taken["last"] or 0, 0) + 1)
         return _save_label(label, name, supercategory, shape, colour or COLOURS[taken["count"] % len(COLOURS)])
 
@@ -193,20 +193,22 @@ def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, co
     refusals = Refusals()
     with refusals:
         if not 1 <= len(label.name) <= 50:
-            raise Invalid(_("The name of a class has 1 to 50 characters."), field="name")
+            raise Invalid(_("A class name must have 1 to 50 characters."), field="name")
         others = LabelClass.objects.filter(set=label.set_id, retired=False).exclude(pk=label.pk)
         if others.filter(name=label.name).exists():
             raise _name_taken(label)
     with refusals:
         if len(label.supercategory) > 50:
-            raise Invalid(_("A parent type has at most 50 characters."), field="supercategory")
+            raise Invalid(_("A parent type can have at most 50 characters."), field="supercategory")
     with refusals:
         names = dict(drawn_as())
         if shape not in names:
-            raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")
+            raise Invalid(
+                _("The shape of a class must be one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape"
+            )
     with refusals:
         if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):
-            raise Invalid(_("A colour is written like #1c7ed6."), field="colour")
+            raise Invalid(_("A color must look like #1c7ed6."), field="colour")
     refusals.end()
     try:
         with transaction.atomic():
@@ -217,7 +219,7 @@ def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, co
 
 
 def _name_taken(label: LabelClass) -> NameTaken:
-    return NameTaken(_("There is a class %(name)s already.") % {"name": label.name})
+    return NameTaken(_("The class %(name)s already exists.") % {"name": label.name})
 
 
 @transaction.atomic

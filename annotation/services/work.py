@@ -58,9 +58,9 @@ def submit(*, task: ImageTask, by: User, empty: bool = False) -> ImageTask:
     review.require_drawing(by, task)
     task = ImageTask.objects.select_for_update().get(pk=task.pk)
     if task.state == ImageTask.State.ACCEPTED:
-        raise review.ImageAccepted(_("This image is accepted already."))
+        raise review.ImageAccepted(_("This image is already accepted."))
     if not task.shape_count and not empty:
-        raise NothingDrawn(_("Nothing is drawn on this image. Say that it is empty, or draw something."))
+        raise NothingDrawn(_("This image has no annotations. Mark it as empty, or annotate it."))
     task.state = ImageTask.State.SUBMITTED
     task.empty = not task.shape_count
     task.submitted_at = task.updated_at = now()

@@ -17,7 +17,7 @@ def project_of(user: User, pk: int, *, manage: bool = False) -> AnnotationProjec
     """Return a project this person sees; with `manage`, one they may change (403 for the others)."""
     project: AnnotationProject = get_object_or_404(AnnotationProject.objects.visible_to(user), pk=pk)
     if manage and not manages(user, project):
-        raise NotAllowed(_("Only the owner and the managers of the project may do this."))
+        raise NotAllowed(_("Only the owner and the managers of the project can do this."))
     return project
 
 

@@ -68,7 +68,7 @@ def set_delete(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespon
     row = set_of(request.user, project, pk)
     if is_name_confirmed(request, row.name):
         sets.delete(row)
-        messages.info(request, _("%(name)s is no longer in this project.") % {"name": row.name})
+        messages.info(request, _("%(name)s was removed from this project.") % {"name": row.name})
     return redirect("annotation:project-detail", project.pk)
 
 

@@ -218,7 +218,7 @@ class ImportIn(ReadingIn):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if bool(data.get("upload")) == bool(data.get("path")):
-            raise serializers.ValidationError({"upload": [_("Give either upload or path.")]})
+            raise serializers.ValidationError({"upload": [_("Specify either upload or path.")]})
         path = data.get("path", "")
         return {
             "upload_id": data.get("upload", ""),
@@ -243,7 +243,7 @@ class CommitIn(StrictMixin, serializers.Serializer):
 
     def validate_classes(self, classes: dict[str, str]) -> dict[int, str]:
         if wrong := [key for key in classes if ids.number(key) is None]:
-            raise serializers.ValidationError(_("“%(id)s” is no class id.") % {"id": wrong[0][:40]})
+            raise serializers.ValidationError(_("“%(id)s” is not a class id.") % {"id": wrong[0][:40]})
         return {int(key): name for key, name in classes.items()}
 
 
@@ -294,7 +294,7 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
             return ""
         lines = import_summary.lines(report)
         if report["fatal"]:
-            lines.append(_("Problems forbid the import. See the report."))
+            lines.append(_("The import is blocked by problems. See the report."))
         return " ".join(lines)
 
     def get_summary(self, row: Import) -> dict[str, Any] | None:
@@ -315,7 +315,7 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
             elif group["level"] != "fatal":
                 what = meaning(group["code"], group["count"])
                 told_so = {**_count(group["count"]), "what": what, "example": _line(first)}
-                lines.append(_("%(count)s %(what)s, as %(example)s") % told_so)
+                lines.append(_("%(count)s %(what)s, such as %(example)s") % told_so)
         return lines
 
 

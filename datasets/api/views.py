@@ -44,7 +44,7 @@ class DatasetRooted(PlatformViewSet):
         visible = Dataset.objects.visible_to(self.request.user)
         dataset: Dataset = get_object_or_404(visible.select_related("owner"), pk=self.kwargs["dataset_pk"])
         if change and not Dataset.objects.editable_by(self.request.user).filter(pk=dataset.pk).exists():
-            raise datasets.NotOwner(_("Only its owner may change this dataset."))
+            raise datasets.NotOwner(_("Only the owner can change this dataset."))
         return dataset
 
 
@@ -164,7 +164,7 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if class_text := filters.get("class", ""):
             class_id = ids.number(class_text.removeprefix("-"))
             if class_id is None:
-                raise Invalid(_("class is the number of a class."))
+                raise Invalid(_("class must be the number of a class."))
             class_id = -class_id if class_text.startswith("-") else class_id
         split, annotated = filters.get("split"), queries.read_choice(filters, "annotated", "true", "false")
         return rows.of_version(

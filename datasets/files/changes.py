@@ -44,13 +44,13 @@ def make_folder(user: User, path: str) -> Entry:
     """
     location = paths.own(user, path)
     if not location.parts:
-        raise Invalid(_("Give a name, without a slash."), field="name")
+        raise Invalid(_("Enter a name without a slash."), field="name")
     with paths.refusals(), _made(user, location.parts[:-1]) as above:
         name = file_names.check_new(location.parts[-1])
         try:
             os.close(_new_folder(user, above, name))
         except FileExistsError:
-            raise NameTaken(_("Something of this name is there already. Choose another name.")) from None
+            raise NameTaken(_("A file or folder with this name already exists. Choose another name.")) from None
     return listing.get_entry(location)
 
 
@@ -62,7 +62,7 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
     """
     source, target = paths.own(user, path), paths.own(user, to)
     if not source.parts or not target.parts:
-        raise Invalid(_("The home itself stays where it is."), field="path")
+        raise Invalid(_("The home folder itself cannot be moved."), field="path")
     if source.parts == target.parts:
         return listing.get_entry(source)
     if target.parts[-1] != source.parts[-1]:
@@ -87,7 +87,7 @@ def delete(user: User, path: str) -> None:
     """
     location = paths.own(user, path)
     if not location.parts:
-        raise Invalid(_("The home itself stays where it is."), field="path")
+        raise Invalid(_("The home folder itself cannot be moved."), field="path")
     gone = secrets.token_hex(16).encode()
     with (
         paths.refusals(),
@@ -110,7 +110,7 @@ def check_upload_target(user: User, path: str, size_bytes: int, *, replace: bool
     """
     location = paths.own(user, path)
     if not location.parts:
-        raise Invalid(_("Give a name, without a slash."), field="name")
+        raise Invalid(_("Enter a name without a slash."), field="name")
     for name in location.parts:
         file_names.check_new(name)
     usage.require_room(user, size_bytes)
@@ -119,7 +119,7 @@ def check_upload_target(user: User, path: str, size_bytes: int, *, replace: bool
     except NotFound:
         return location.parts
     if existing.is_folder or not replace:
-        raise NameTaken(_("“%(name)s” is there already.") % {"name": location.name[:200]}, field="path")
+        raise NameTaken(_("“%(name)s” already exists.") % {"name": location.name[:200]}, field="path")
     return location.parts
 
 
@@ -134,7 +134,7 @@ def store_upload(user: User, upload_id: str, path: str, *, replace: bool = False
     upload = uploads.require(user, upload_id)
     parts = check_upload_target(user, path, upload.length, replace=replace)
     if upload.sha256 and sha256_of(upload.file) != upload.sha256:
-        raise Invalid(_("The file is not the one that was announced: its checksum differs."), field="upload")
+        raise Invalid(_("The file differs from the announced file: the checksum does not match."), field="upload")
     with paths.refusals(), trees.opened(upload.folder) as arrived:
         _move_into_home(user, arrived, b"data", parts, replace=replace)
     Upload.objects.filter(pk=upload.pk).delete()

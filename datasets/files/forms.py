@@ -10,7 +10,7 @@ class NameForm(forms.Form):
     """The name of a new folder."""
 
     called = {"path": "name"}
-    name = forms.CharField(label=_("Name"), max_length=1000, strip=False, help_text=_("“a/b” makes both."))
+    name = forms.CharField(label=_("Name"), max_length=1000, strip=False, help_text=_("“a/b” creates both."))
 
 
 class MoveForm(forms.Form):
@@ -23,5 +23,5 @@ class MoveForm(forms.Form):
         max_length=16_000,
         required=False,
         strip=False,
-        help_text=_("Its path in your home; empty for the home itself."),
+        help_text=_("Path in your home folder; leave empty for the home folder itself."),
     )

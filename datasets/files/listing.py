@@ -114,7 +114,7 @@ def parse_page(text: str) -> int:
     if not text:
         return 1
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 7 and int(text)):
-        raise Invalid(_("page is a whole number from 1 on."), field="page")
+        raise Invalid(_("page must be an integer of at least 1."), field="page")
     return int(text)
 
 

@@ -33,7 +33,7 @@ def entries(location: Location) -> list[tuple[str, Path, str]]:
     except trees.TooLong:
         raise Invalid(_too_many()) from None
     if not files:
-        raise NotFound(_("There are no files in this folder."))
+        raise NotFound(_("This folder is empty."))
     return files
 
 
@@ -42,11 +42,11 @@ def _files(location: Location, root: int) -> Iterator[tuple[str, Path, str]]:
         if count >= MAX_ENTRIES:
             raise Invalid(_too_many())
         if folder.depth > MAX_DEPTH:
-            raise Invalid(_("Folders lie more than %(limit)s deep in one another here.") % {"limit": MAX_DEPTH})
+            raise Invalid(_("Folders are nested more than %(limit)s levels deep.") % {"limit": MAX_DEPTH})
         if stat.S_ISREG(info.st_mode):
             parts = (*folder.parts(), name)
             yield file_names.for_archive(parts), location.home, os.fsdecode(b"/".join((*location.inside, *parts)))
 
 
 def _too_many() -> str:
-    return _("More than %(limit)s files: download its folders one by one.") % {"limit": f"{MAX_ENTRIES:,}"}
+    return _("More than %(limit)s files: download its folders individually.") % {"limit": f"{MAX_ENTRIES:,}"}

@@ -80,9 +80,9 @@ def readable_by(user: User, path: str = "", share: int | None = None) -> Locatio
     if row is not None and journal.settle_left(row.owner):
         row = rows.first()
     if row is not None and journal.is_unsettled(row.owner, row.path):
-        raise NotFound(_("This folder is just being moved or deleted. Try again in a moment."))
+        raise NotFound(_("This folder is being moved or deleted. Try again in a moment."))
     if row is None:
-        raise NotFound(_("There is no such shared folder (any more)."))
+        raise NotFound(_("This shared folder does not exist any more."))
     return Location(homes.path_of(row.owner), file_names.parse(row.path), file_names.parse(path), row)
 
 
@@ -120,13 +120,17 @@ def _refusal(exc: OSError) -> DomainError | None:
         return disk.DiskFull()
     match exc.errno:
         case errno.ENOENT | errno.ENOTDIR | errno.ESTALE:
-            return NotFound(_("There is nothing at this path (any more)."))
+            return NotFound(_("Nothing found at this path."))
         case errno.EEXIST | errno.ENOTEMPTY | errno.EISDIR:
-            return NameTaken(_("Something of this name is there already. Choose another name, or delete it first."))
+            return NameTaken(
+                _("A file or folder with this name already exists. Choose another name, or delete it first.")
+            )
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return Closed(_("The rights of this file or folder keep the platform out. Change them from a job: chmod."))
+            return Closed(
+                _("The permissions of this file or folder deny access to the platform. Change them from a job: chmod.")
+            )
         case errno.ENAMETOOLONG:
-            return Invalid(_("A name has at most %(most)s bytes.") % {"most": file_names.MAX_BYTES}, field="name")
+            return Invalid(_("A name can have at most %(most)s bytes.") % {"most": file_names.MAX_BYTES}, field="name")
         case errno.EINVAL:
-            return Invalid(_("A folder cannot move into itself."), field="folder")
+            return Invalid(_("A folder cannot be moved into itself."), field="folder")
     return None

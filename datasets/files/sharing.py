@@ -20,11 +20,11 @@ def prepare(user: User, path: str) -> SharedFolder:
     """
     location = paths.own(user, path)
     if not location.parts:
-        raise Invalid(_("Share a folder of your home, not all of it."), field="path")
+        raise Invalid(_("Share a folder of your home, not the whole home."), field="path")
     if not listing.get_entry(location).is_folder:
-        raise Invalid(_("Only folders can be shared. Put the file into one."), field="path")
+        raise Invalid(_("Only folders can be shared. Put the file into a folder."), field="path")
     if len(location.path) > MAX_PATH_LENGTH:
-        raise Invalid(_("This path is too long to be shared. Move the folder further up."), field="path")
+        raise Invalid(_("This path is too long to be shared. Move the folder to a higher level."), field="path")
     return SharedFolder.objects.get_or_create(owner=user, path=location.path)[0]
 
 

@@ -92,7 +92,7 @@ def require_room(user: User, size_bytes: int) -> None:
     used = for_user(user).size_bytes
     if used + size_bytes > env.HOME_QUOTA_BYTES:
         raise HomeFull(
-            _("Your files have room for %(room)s more bytes. Delete what you no longer need, then try again.")
+            _("Your storage quota has %(room)s bytes left. Delete what you no longer need, then try again.")
             % {"room": f"{max(env.HOME_QUOTA_BYTES - used, 0):,}"},
             quota=env.HOME_QUOTA_BYTES,
             used=used,
@@ -110,7 +110,7 @@ def require_within_quota(user: User) -> None:
     used = for_user(user).size_bytes if env.HOME_QUOTA_BYTES else 0
     if used > env.HOME_QUOTA_BYTES:
         raise HomeFull(
-            _("Your files hold %(used)s of %(quota)s bytes. Delete some of them on the page Files, then try again.")
+            _("Your files use %(used)s of %(quota)s bytes. Delete some of them on the page Files, then try again.")
             % {"used": f"{used:,}", "quota": f"{env.HOME_QUOTA_BYTES:,}"},
             quota=env.HOME_QUOTA_BYTES,
             used=used,

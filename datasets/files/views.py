@@ -79,7 +79,7 @@ def move(request: SignedInRequest) -> HttpResponse:
     """Rename or move the entry at `?path=`."""
     location = paths.own(request.user, request.GET.get("path", ""))
     if not location.parts:
-        raise Invalid(_("The home itself stays where it is."))
+        raise Invalid(_("The home folder itself cannot be moved."))
     entry = listing.get_entry(location)
     form = MoveForm(request.POST or None, initial={"name": entry.name, "folder": location.above.path})
     if request.method == "POST" and form.is_valid():
@@ -87,7 +87,7 @@ def move(request: SignedInRequest) -> HttpResponse:
             _single(form.cleaned_data["name"])
             to = _joined(form.cleaned_data["folder"], form.cleaned_data["name"])
             moved = changes.move(request.user, location.path, to)
-            messages.success(request, _("It is at %(path)s now.") % {"path": moved.path})
+            messages.success(request, _("Moved to %(path)s.") % {"path": moved.path})
             return redirect(_url(paths.own(request.user, moved.path).above))
     context = {**_around(request, location), "entry": entry, "form": form}
     return render(request, "files/move.html", context, status=422 if form.errors else 200)
@@ -100,7 +100,7 @@ def delete(request: SignedInRequest) -> HttpResponse:
     location = paths.own(request.user, request.POST.get("path", ""))
     with errors_as_messages(request):
         changes.delete(request.user, location.path)
-        messages.success(request, _("%(name)s is deleted.") % {"name": location.name})
+        messages.success(request, _("%(name)s deleted.") % {"name": location.name})
     return redirect(_url(location.above))
 
 
@@ -116,7 +116,7 @@ def store_files(request: SignedInRequest) -> HttpResponse:
             changes.store_sent_file(request.user, file, path, replace=request.POST.get("replace") == "1")
             count += 1
     if count:
-        text = ngettext("%(count)s file is there.", "%(count)s files are there.", count)
+        text = ngettext("%(count)s file uploaded.", "%(count)s files uploaded.", count)
         messages.success(request, text % {"count": count})
     return redirect(_url(location))
 
@@ -149,7 +149,7 @@ def _location(request: SignedInRequest) -> Location:
         return paths.own(request.user, request.GET.get("path", ""))
     share_id = ids.number(number)
     if share_id is None:
-        raise NotFound(_("There is no such shared folder (any more)."))
+        raise NotFound(_("This shared folder does not exist any more."))
     return paths.readable_by(request.user, request.GET.get("path", ""), share_id)
 
 
@@ -212,4 +212,4 @@ def _joined(folder: str, name: str) -> str:
 
 def _single(name: str) -> None:
     if len(file_names.parse(name)) != 1 or "/" in name:
-        raise Invalid(_("Give a name, without a slash."), field="name")
+        raise Invalid(_("Enter a name without a slash."), field="name")

@@ -24,12 +24,12 @@ class SourceForm(forms.Form):
 
     annotated = forms.ChoiceField(
         label=_("Annotated"),
-        choices=[("auto", _("See what is there")), ("yes", _("Yes")), ("no", _("No"))],
+        choices=[("auto", _("Detect automatically")), ("yes", _("Yes")), ("no", _("No"))],
         initial="auto",
         widget=forms.RadioSelect,
         help_text=_(
-            "COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class are recognised. "
-            "Yes refuses data without annotations, No takes the images only."
+            "COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class are detected. Yes rejects "
+            "data without annotations; No imports the images only."
         ),
     )
     source = forms.ChoiceField(
@@ -40,19 +40,19 @@ class SourceForm(forms.Form):
         label=_("Path on the server"),
         required=False,
         max_length=500,
-        help_text=_('An absolute path ending with "/". The data stays where it is.'),
+        help_text=_('An absolute path ending with "/". The data is not copied or moved.'),
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "/data/cells/"}),
     )
 
     split = forms.ChoiceField(
         label=_("Splits"),
         choices=[
-            ("", _("As the data says")),
-            ("80/10/10", _("Anew: 80 % train, 10 % val, 10 % test")),
-            ("90/10/0", _("Anew: 90 % train, 10 % val")),
+            ("", _("Use splits in the data")),
+            ("80/10/10", _("New splits: 80 % train, 10 % val, 10 % test")),
+            ("90/10/0", _("New splits: 90 % train, 10 % val")),
         ],
         required=False,
-        help_text=_("Anew spreads every class evenly and keeps equal files together."),
+        help_text=_("New splits balance every class and keep identical files together."),
     )
 
     #: Fields of the service that have another name here.
@@ -73,11 +73,13 @@ class SourceForm(forms.Form):
         if cleaned.get("source") == Dataset.Source.SERVER:
             cleaned["upload_id"] = ""
             if not cleaned.get("server_path"):
-                self.add_error("server_path", _("Give the path of the data on the server."))
+                self.add_error("server_path", _("Enter the path of the data on the server."))
         elif cleaned.get("source") == Dataset.Source.UPLOAD:
             cleaned["server_path"] = ""
             if not cleaned.get("upload_id"):
-                self.add_error("upload_id", _("Choose images, a folder or an archive, and wait until it has arrived."))
+                self.add_error(
+                    "upload_id", _("Choose images, a folder or an archive, and wait for the upload to complete.")
+                )
         return cleaned
 
     def kept_upload(self, user: User) -> Upload | None:
@@ -94,18 +96,18 @@ class SourceForm(forms.Form):
 class CreateForm(SourceForm):
     """The seven items of a new dataset."""
 
-    name = forms.CharField(label=_("Name"), max_length=NAME_MAX, help_text=_("It cannot be changed later."))
-    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX, required=False)
+    name = forms.CharField(label=_("Name"), max_length=NAME_MAX, help_text=_("This cannot be changed later."))
+    intro = forms.CharField(label=_("Description"), max_length=INTRO_MAX, required=False)
     visibility = forms.ChoiceField(
         label=_("Visible to"),
         choices=[
             ("private", _("Private: only me")),
-            ("group", _("My groups: everybody in a group with me")),
-            ("public", _("Public: everybody who signs in")),
+            ("group", _("My groups: members of my groups")),
+            ("public", _("Public: all signed-in users")),
         ],
         initial="private",
         widget=forms.RadioSelect,
-        help_text=_("It cannot be changed once data has come in."),
+        help_text=_("This cannot be changed after data was uploaded."),
     )
     field_order = ["source", "upload_id", "server_path", "name", "intro", "annotated", "split", "visibility"]
 
@@ -113,7 +115,7 @@ class CreateForm(SourceForm):
 class EditForm(forms.Form):
     """What may change: the introduction and, before data was imported, the visibility."""
 
-    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX, required=False)
+    intro = forms.CharField(label=_("Description"), max_length=INTRO_MAX, required=False)
     visibility = forms.ChoiceField(
         label=_("Visible to"), choices=Dataset.Visibility, required=False, widget=forms.RadioSelect
     )
@@ -123,7 +125,7 @@ class EditForm(forms.Form):
         super().__init__(*args, **kwargs)
         if dataset.is_locked:
             self.fields["visibility"].disabled = True
-            self.fields["visibility"].help_text = _("Locked, because data has come in.")
+            self.fields["visibility"].help_text = _("Cannot be changed after data was uploaded.")
 
 
 class FilterForm(forms.Form):
@@ -132,7 +134,7 @@ class FilterForm(forms.Form):
     q = forms.CharField(required=False, max_length=50)
     annotated = forms.ChoiceField(required=False, choices=[("", _("Annotated or not")), *YES_NO[::-1]])
     visibility = forms.ChoiceField(
-        required=False, choices=[("", _("Everything I may see")), ("mine", _("Mine")), *Dataset.Visibility.choices]
+        required=False, choices=[("", _("All visible to me")), ("mine", _("Mine")), *Dataset.Visibility.choices]
     )
     state = forms.ChoiceField(
         required=False,
@@ -155,7 +157,7 @@ class GalleryForm(forms.Form):
         "objects": "object_count",
     }
     ORDER_WORDS: ClassVar[list[tuple[str, Any]]] = [
-        ("", _("In their order")),
+        ("", _("Original order")),
         ("name", _("Name A to Z")),
         ("-objects", _("Most objects first")),
         ("objects", _("Fewest objects first")),
@@ -165,7 +167,7 @@ class GalleryForm(forms.Form):
     annotated = forms.ChoiceField(
         required=False,
         choices=[
-            ("", _("With objects or not")),
+            ("", _("Labeled or not")),
             ("yes", Asset.Content.OBJECTS.label),
             ("empty", Asset.Content.EMPTY.label),
             ("no", Asset.Content.UNSEEN.label),

@@ -24,20 +24,20 @@ class SplitForm(forms.Form):
         min_value=0,
         max_value=SEED_MAX,
         initial=0,
-        help_text=_("The same seed deals out the same way; another one deals anew."),
+        help_text=_("The same seed gives the same splits; another seed gives different ones."),
     )
     stratify = forms.BooleanField(
-        label=_("Spread every class over the splits as the shares say"), required=False, initial=True
+        label=_("Stratify: distribute each class according to the ratios"), required=False, initial=True
     )
     group = forms.ChoiceField(
         label=_("Keep together"),
         required=False,
         choices=[
-            ("", _("Only equal files")),
-            ("folder", _("Images of one folder")),
-            ("prefix", _("Images whose names differ in their last number only")),
+            ("", _("Only identical files")),
+            ("folder", _("Images of the same folder")),
+            ("prefix", _("Images whose names differ only in their last number")),
         ],
-        help_text=_("Pictures of one scene belong into one split. Equal files stay together in any case."),
+        help_text=_("Images of one scene belong in one split. Identical files always stay together."),
     )
 
     def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:

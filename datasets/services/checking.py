@@ -83,12 +83,12 @@ def _nothing_in(listing: Listing) -> str:
     """What to do with data without an image that is taken."""
     sorts = {detect.sort_of(listing, name) for name in listing.files[:1000]}
     if "video" in sorts:
-        return _("There is no image in it, but a video. Take single frames out of it as images and bring those.")
+        return _("No images found, only a video. Extract single frames as images and upload those.")
     if "heic_photo" in sorts or "raw_photo" in sorts:
-        return _("There is no image in it that is taken, but photos of another kind. Save them as JPEG first.")
+        return _("No supported images found, only photos in another format. Save them as JPEG first.")
     if "archive_inside" in sorts:
-        return _("There is no image in it, but an archive that could not be opened. Unpack it and bring what it holds.")
-    return _("There is no image in it. JPEG, PNG, WebP, BMP, GIF and TIFF images are taken.")
+        return _("No images found, only an archive that could not be opened. Unpack it and upload its content.")
+    return _("No images found. Supported formats: JPEG, PNG, WebP, BMP, GIF and TIFF.")
 
 
 def _checked(row: Import, listing: Listing, sources: list[str], claim: ImportClaim) -> dict[str, dict[str, Any]]:

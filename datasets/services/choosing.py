@@ -48,23 +48,23 @@ def parse(text: str) -> Query:
         with refusals:
             if word not in FILTERS + BESIDE:
                 error = _(
-                    "Images are asked for by %(known)s, such as split=train&class=cell; “%(word)s” is none of them."
+                    "Images can be selected by %(known)s, such as split=train&class=cell; “%(word)s” is not supported."
                 )
                 raise Invalid(error % {"known": ", ".join(FILTERS), "word": word[:40]}, field="query")
             if word == "annotated" and value and value not in CONTENT:
-                raise Invalid(_("annotated is one of %(known)s.") % {"known": ", ".join(CONTENT)}, field="query")
+                raise Invalid(_("annotated must be one of %(known)s.") % {"known": ", ".join(CONTENT)}, field="query")
             if word == "q" and len(value) > search.MAX_QUERY_LENGTH:
                 raise Invalid(_("At most %(most)s characters.") % {"most": search.MAX_QUERY_LENGTH}, field="query")
         if value and word in FILTERS:
             values_by_word.setdefault(word, []).append(value)
     refusals.end()
     if not values_by_word:
-        raise Invalid(_("Say which images are wanted, such as split=train&class=cell."), field="query")
+        raise Invalid(_("Specify the images, such as split=train&class=cell."), field="query")
     combinations = 1
     for values in values_by_word.values():
         combinations *= len(values)
     if combinations > MAX_COMBINATIONS:
-        raise Invalid(_("At most %(most)s combinations are looked for.") % {"most": MAX_COMBINATIONS}, field="query")
+        raise Invalid(_("At most %(most)s combinations are supported.") % {"most": MAX_COMBINATIONS}, field="query")
     return values_by_word
 
 
@@ -108,7 +108,7 @@ def _split(version: DatasetVersion, name: str) -> str:
             "split": name[:20],
             "known": ", ".join(name_ or NO_SPLIT for name_ in version.splits),
         }
-        raise Invalid(_("%(version)s has no split “%(split)s”. It has: %(known)s.") % facts, field="query")
+        raise Invalid(_("%(version)s has no split “%(split)s”. Available splits: %(known)s.") % facts, field="query")
     return split
 
 
@@ -118,7 +118,7 @@ def _class(version: DatasetVersion, name: str) -> int:
     if (number := named.get(name.strip().casefold())) is None:
         names = ", ".join(list(version.class_names.values())[:20]) or _("none")
         facts = {"version": version, "name": name[:40], "known": names}
-        raise Invalid(_("%(version)s has no class “%(name)s”. It has: %(known)s.") % facts, field="query")
+        raise Invalid(_("%(version)s has no class “%(name)s”. Available classes: %(known)s.") % facts, field="query")
     return number
 
 
@@ -143,7 +143,7 @@ def start(*, version: DatasetVersion, query: str, dataset: Dataset, by: User) ->
 def _write_plan(row: Import) -> None:
     version = row.source_version
     if version is None:
-        raise NothingChosen(_("The version to choose from is gone."))
+        raise NothingChosen(_("The source version no longer exists."))
     chosen = paths(version, parse(row.split["query"]))
     images = (image for image in resplitting.stored_images(version) if image.path in chosen)
     facts = {"task": version.task, "classes": version.classes, "coco_head": resplitting.coco_head(version)}

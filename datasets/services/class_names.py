@@ -29,22 +29,22 @@ def named(row: Import, names: Mapping[int, str]) -> dict[str, Any]:
     if not names:
         return row.report
     if not can_be_named(row.report):
-        raise Invalid(_("The classes of this data have names of their own."), field="classes")
+        raise Invalid(_("The classes of this data already have names."), field="classes")
     classes = [dict(item) for item in row.report["classes"]]
     unknown = sorted(set(names) - {item["id"] for item in classes})
     if unknown:
-        raise Invalid(_("There is no class %(id)s in this data.") % {"id": unknown[0]}, field="classes")
+        raise Invalid(_("Class %(id)s does not exist in this data.") % {"id": unknown[0]}, field="classes")
     for item in classes:
         item["name"] = names.get(item["id"], item["name"]).strip()
         if not item["name"] or not item["name"].isprintable() or len(item["name"]) > MAX_LENGTH:
             raise Invalid(
-                _("Give every class a name of at most %(most)s characters.") % {"most": MAX_LENGTH}, field="classes"
+                _("Enter a name of at most %(most)s characters for each class.") % {"most": MAX_LENGTH}, field="classes"
             )
     taken: set[str] = set()
     for item in classes:
         if item["name"] in taken:
             raise Invalid(
-                _("Two classes are called “%(name)s”. Give each a name of its own.") % {"name": item["name"]},
+                _("Two classes are named “%(name)s”. Use a different name for each.") % {"name": item["name"]},
                 field="classes",
             )
         taken.add(item["name"])

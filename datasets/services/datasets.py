@@ -74,7 +74,7 @@ def create(
                 server_path=server_path if source == Source.SERVER else "",
             )
     except IntegrityError:
-        raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name}) from None
+        raise NameTaken(_("A dataset named %(name)s already exists.") % {"name": name}) from None
     if source == Source.SERVER or upload_id:
         path = server_path if source == Source.SERVER else ""
         imports.start(
@@ -104,10 +104,10 @@ def check(
             _introduced(intro)
     with refusals:
         if visibility not in Visibility.values or (source and source not in Source.values):
-            raise Invalid(_("Choose one of the given values."))
+            raise Invalid(_("Choose one of the available values."))
     with refusals:
         if source == Source.SERVER and not server_path:
-            raise Invalid(_("Give the path of the data on the server."), field="server_path")
+            raise Invalid(_("Enter the path of the data on the server."), field="server_path")
         if source == Source.SERVER or (server_path and not source):
             server_paths.require(server_path, by=owner)
         elif upload_id:
@@ -118,7 +118,7 @@ def check(
 def _check_free(owner: User, name: str) -> None:
     taken = Dataset.objects.filter(Q(owner=owner) | Q(visibility=Visibility.PUBLIC), name__iexact=name)
     if taken.exclude(pk__in=removal.discarded(owner).values("pk")).exists():
-        raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name})
+        raise NameTaken(_("A dataset named %(name)s already exists.") % {"name": name})
 
 
 def edit(dataset: Dataset, *, intro: str | None = None, visibility: str | None = None) -> Dataset:
@@ -134,9 +134,9 @@ def edit(dataset: Dataset, *, intro: str | None = None, visibility: str | None =
     with refusals:
         if visibility is not None and visibility != dataset.visibility:
             if visibility not in Visibility.values:
-                raise Invalid(_("Choose one of the given values."), field="visibility")
+                raise Invalid(_("Choose one of the available values."), field="visibility")
             if dataset.is_locked:
-                raise VisibilityLocked(_("Who may see a dataset cannot change once data was uploaded."))
+                raise VisibilityLocked(_("The visibility of a dataset cannot be changed after data was uploaded."))
             dataset.visibility = visibility
     refusals.end()
     dataset.save(update_fields=["intro", "visibility", "updated_at"])
@@ -157,7 +157,7 @@ def delete(dataset: Dataset) -> None:
             users=users,
         )
     if dataset.imports.filter(state=Import.State.COMMITTING).exists():
-        raise StillInUse(_("A version of it is being written. Try again in a moment."))
+        raise StillInUse(_("A version is being written. Try again in a moment."))
     removal.hide(dataset)
 
 
@@ -196,7 +196,7 @@ def sweep_deleted() -> int:
 def _named(name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= NAME_MAX or not name.isprintable() or name.startswith("~"):
-        raise Invalid(_("A name has 1 to %(max)d printable characters.") % {"max": NAME_MAX}, field="name")
+        raise Invalid(_("The name must have 1 to %(max)d printable characters.") % {"max": NAME_MAX}, field="name")
     return name
 
 
@@ -204,6 +204,6 @@ def _introduced(intro: str) -> str:
     intro = intro.strip()
     if len(intro) > INTRO_MAX or not intro.isprintable():
         raise Invalid(
-            _("An introduction has at most %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro"
+            _("The description can have at most %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro"
         )
     return intro

@@ -45,7 +45,7 @@ def start(
     with refusals:
         length = sum(_bytes(root / path) for root, path, _name in source.files(by, metadata))
         if not length:
-            raise Invalid(_("There is nothing in it. Choose a job, or a folder, with files."), field=field)
+            raise Invalid(_("The folder is empty. Choose a job, or a folder, with files."), field=field)
     with refusals:
         taken = set(Dataset.objects.visible_to(by).values_list("name", flat=True))
         name = name or titles.derive_name(title, taken=taken, room=datasets.NAME_MAX)

@@ -48,7 +48,7 @@ class Options:
         with refusals:
             if self.encoding and not encodings.is_encoding(self.encoding):
                 raise Invalid(
-                    _("“%(name)s” is no known encoding. Examples: gb18030, shift_jis, cp1252.")
+                    _("Unknown encoding “%(name)s”. Examples: gb18030, shift_jis, cp1252.")
                     % {"name": self.encoding[:40]},
                     field="encoding",
                 )

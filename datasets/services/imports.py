@@ -92,7 +92,7 @@ def start(
                 created_by=by,
             )
     except IntegrityError:
-        raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+        raise NotNow(_("Another import of this dataset is still open. Complete or cancel it first.")) from None
     nudge(row)
     return row
 
@@ -132,7 +132,7 @@ def start_from(
                 created_by=by,
             )
     except IntegrityError:
-        raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+        raise NotNow(_("Another import of this dataset is still open. Complete or cancel it first.")) from None
     nudge(row)
     return row
 
@@ -150,12 +150,14 @@ def commit(row: Import, *, by: User, names: Mapping[int, str] | None = None, all
         NotNow: nothing to agree to, or the report holds problems that forbid it.
     """
     if row.report.get("fatal"):
-        raise NotNow(_("The data has problems that must be mended first. See the report."))
-    refusal = _("There is no finished report to agree to.")
+        raise NotNow(_("The data has problems that must be fixed first. See the report."))
+    refusal = _("No finished report to confirm.")
     if row.state != S.REPORTED:
         raise NotNow(refusal)
     if not (allow_unlabelled or _may_be_unlabelled(row)):
-        raise Unlabelled(_("Annotation files are there, but no annotation of them can be imported. See the report."))
+        raise Unlabelled(
+            _("There are annotation files, but none of their annotations can be imported. See the report.")
+        )
     _move(row, {S.REPORTED}, S.COMMITTING, refusal, report=class_names.named(row, names or {}))
     return row
 
@@ -180,7 +182,7 @@ def recheck(row: Import, *, annotated: bool | None = None, options: Options | No
         changes |= {"annotated": False, "wanted": "auto" if annotated else "images"}
     if options is not None:
         changes["options"] = options.checked().as_json()
-    _move(row, {S.REPORTED}, S.WAITING, _("There is no finished report to change."), **changes)
+    _move(row, {S.REPORTED}, S.WAITING, _("No finished report to change."), **changes)
     return row
 
 
@@ -191,12 +193,12 @@ def retry(row: Import) -> Import:
         NotNow: it did not fail, its files are gone, or another import is open.
     """
     if not row.server_path and not row.source_version_id and not _has_files(row):
-        raise NotNow(_("The files of this import are gone. Upload them again."))
+        raise NotNow(_("The files of this import no longer exist. Upload them again."))
     aim = S.COMMITTING if row.source_version_id or (row.version_id and row.report) else S.WAITING
     try:
-        _move(row, {S.FAILED}, aim, _("Only a failed import can be tried again."), error="", tries=0)
+        _move(row, {S.FAILED}, aim, _("Only failed imports can be retried."), error="", tries=0)
     except IntegrityError:
-        raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+        raise NotNow(_("Another import of this dataset is still open. Complete or cancel it first.")) from None
     return row
 
 
@@ -206,9 +208,7 @@ def cancel(row: Import) -> Import:
     Raises:
         NotNow: it is over, or the version is already being written.
     """
-    _move(
-        row, {S.WAITING, S.CHECKING, S.REPORTED, S.FAILED}, S.CANCELLED, _("This import cannot be cancelled any more.")
-    )
+    _move(row, {S.WAITING, S.CHECKING, S.REPORTED, S.FAILED}, S.CANCELLED, _("This import can no longer be cancelled."))
     clean(row)
     removal.hide_with(row)
     return row
@@ -227,7 +227,7 @@ def stop(row: Import) -> Import:
         row.refresh_from_db()
         clean(row)
     else:
-        _move(row, set(Import.OPEN), S.CANCELLED, _("This import cannot be cancelled any more."))
+        _move(row, set(Import.OPEN), S.CANCELLED, _("This import can no longer be cancelled."))
     return row
 
 
@@ -269,7 +269,7 @@ def run(import_id: int) -> None:
     row = Import.objects.select_related("dataset__owner", "upload", "version").get(pk=import_id)
     try:
         if row.tries > MAX_ATTEMPTS:
-            raise NotNow(_("It broke off %(count)d times. Look at the worker's log.") % {"count": MAX_ATTEMPTS})
+            raise NotNow(_("The import failed %(count)d times. See the log of the worker.") % {"count": MAX_ATTEMPTS})
         if row.state == S.COMMITTING:
             committing.commit(row, claim)
         else:
@@ -282,7 +282,7 @@ def run(import_id: int) -> None:
         _fail(row, claim, exc.message)
     except Exception:
         log.exception("import=%s broke off", import_id)
-        _fail(row, claim, _("It broke off because of an error of the platform. It can be tried again."))
+        _fail(row, claim, _("The import failed because of a platform error. Try again."))
     row.refresh_from_db()
     if row.state == S.DONE:
         clean(row)
@@ -298,13 +298,13 @@ def _go_on(row: Import) -> None:
 def _agree(row: Import) -> bool:
     """Agree to a report as its user did beforehand, record what forbids it, or wait for a decision."""
     if row.report["fatal"]:
-        sentence = _("The data has problems that must be mended first. See the report.")
+        sentence = _("The data has problems that must be fixed first. See the report.")
         Import.objects.filter(pk=row.pk, state=S.REPORTED).update(state=S.FAILED, error=sentence, updated_at=now())
         return False
     if row.report.get("undecided") or not _may_be_unlabelled(row):
         Import.objects.filter(pk=row.pk, state=S.REPORTED).update(agreed=False, updated_at=now())
         return False
-    _move(row, {S.REPORTED}, S.COMMITTING, _("There is no finished report to agree to."))
+    _move(row, {S.REPORTED}, S.COMMITTING, _("No finished report to confirm."))
     return True
 
 

@@ -59,15 +59,13 @@ def check(versions: Sequence[DatasetVersion]) -> None:
     refusals = Refusals()
     with refusals:
         if not 1 <= len(versions) <= MAX_VERSIONS:
-            raise CannotMerge(_("Put from 1 to %(most)s versions together.") % {"most": MAX_VERSIONS})
+            raise CannotMerge(_("Merge 1 to %(most)s versions.") % {"most": MAX_VERSIONS})
     tasks = {version.task: version for version in versions if version.task != NONE}
     with refusals:
         if len(tasks) > 1:
             first, other, *_rest = tasks.values()
             facts = {"first": first, "one": first.get_task_display(), "other": other, "two": other.get_task_display()}
-            raise CannotMerge(
-                _("%(first)s carries %(one)s, %(other)s carries %(two)s: they do not go together.") % facts
-            )
+            raise CannotMerge(_("%(first)s has %(one)s, %(other)s has %(two)s: they cannot be merged.") % facts)
     with refusals:
         _check_points(versions)
     refusals.end()
@@ -82,7 +80,7 @@ def _check_points(versions: Sequence[DatasetVersion]) -> None:
             own = class_.get("keypoints")
             before, first = points.setdefault(name, (own, version))
             if before != own:
-                text = _("The class %(name)s has other points in %(first)s than in %(other)s.")
+                text = _("The class %(name)s has different keypoints in %(first)s and %(other)s.")
                 raise CannotMerge(text % {"name": class_["name"], "first": first, "other": version})
 
 
@@ -111,7 +109,7 @@ def _write_plan(row: Import) -> None:
     by_pk = DatasetVersion.objects.select_related("dataset").in_bulk(row.split["versions"])
     versions = [by_pk[number] for number in row.split["versions"] if number in by_pk]
     if len(versions) < len(row.split["versions"]):
-        raise CannotMerge(_("A version that was to be put together with others is gone."))
+        raise CannotMerge(_("A version to be merged no longer exists."))
     check(versions)
     classes = Classes()
     renamed = [classes.add(version.classes) for version in versions]

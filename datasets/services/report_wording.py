@@ -13,72 +13,72 @@ from aiplatform.lib.wording import Message
 PHASES = {
     "unpacking": _("Unpacking"),
     "reading": _("Reading the annotations"),
-    "checking": _("Looking at every image"),
-    "moving": _("Putting the images in place"),
+    "checking": _("Checking every image"),
+    "moving": _("Storing the images"),
     "writing": _("Writing the version"),
 }
 MEANINGS: dict[str, Any] = {
     # shapes
-    "degenerate_box": ngettext_lazy("box without area, left out", "boxes without area, left out"),
-    "degenerate_polygon": ngettext_lazy("polygon without area, left out", "polygons without area, left out"),
-    "degenerate_mask": ngettext_lazy("empty mask, left out", "empty masks, left out"),
+    "degenerate_box": ngettext_lazy("box without area, skipped", "boxes without area, skipped"),
+    "degenerate_polygon": ngettext_lazy("polygon without area, skipped", "polygons without area, skipped"),
+    "degenerate_mask": ngettext_lazy("empty mask, skipped", "empty masks, skipped"),
     "short_polygon": ngettext_lazy(
-        "polygon of fewer than three points, left out", "polygons of fewer than three points, left out"
+        "polygon with fewer than three points, skipped", "polygons with fewer than three points, skipped"
     ),
-    "bad_box": ngettext_lazy("box that cannot be read", "boxes that cannot be read"),
-    "bad_line": ngettext_lazy("line that cannot be read, left out", "lines that cannot be read, left out"),
-    "same_line": ngettext_lazy("line that stands twice, left out", "lines that stand twice, left out"),
+    "bad_box": ngettext_lazy("invalid box", "invalid boxes"),
+    "bad_line": ngettext_lazy("invalid line, skipped", "invalid lines, skipped"),
+    "same_line": ngettext_lazy("duplicate line, skipped", "duplicate lines, skipped"),
     "other_shape": ngettext_lazy(
-        "shape that is no box and no polygon, left out", "shapes that are no box and no polygon, left out"
+        "shape that is neither box nor polygon, skipped", "shapes that are neither boxes nor polygons, skipped"
     ),
-    "keypoints": ngettext_lazy("box whose keypoints were left out", "boxes whose keypoints were left out"),
-    "score": ngettext_lazy("box whose score was left out", "boxes whose score was left out"),
+    "keypoints": ngettext_lazy("box whose keypoints were skipped", "boxes whose keypoints were skipped"),
+    "score": ngettext_lazy("box whose confidence was ignored", "boxes whose confidence was ignored"),
     "lost_shapes": ngettext_lazy(
-        "shape left out with an image or a file that cannot be used",
-        "shapes left out with images or files that cannot be used",
+        "shape skipped with an unusable image or file",
+        "shapes skipped with unusable images or files",
     ),
-    "outside_image": ngettext_lazy("shape off the image, left out", "shapes off the image, left out"),
-    "clipped_box": ngettext_lazy("box cut at the image's edge", "boxes cut at the image's edge"),
+    "outside_image": ngettext_lazy("shape outside the image, skipped", "shapes outside the image, skipped"),
+    "clipped_box": ngettext_lazy("box clipped to the image", "boxes clipped to the image"),
     "beyond_edge": ngettext_lazy(
-        "shape that sticks out of the image, kept", "shapes that stick out of the image, kept"
+        "shape extending beyond the image, kept", "shapes extending beyond the image, kept"
     ),
-    "not_a_box": ngettext_lazy("box without four corners, left out", "boxes without four corners, left out"),
-    "crossing": ngettext_lazy("polygon whose lines cross, left out", "polygons whose lines cross, left out"),
-    "no_points": ngettext_lazy("shape without points, left out", "shapes without points, left out"),
-    "no_area": ngettext_lazy("shape without area, left out", "shapes without area, left out"),
-    "too_few_points": ngettext_lazy("shape of too few points, left out", "shapes of too few points, left out"),
-    "too_many_points": ngettext_lazy("shape of too many points, left out", "shapes of too many points, left out"),
-    "too_many_parts": ngettext_lazy("shape of too many parts, left out", "shapes of too many parts, left out"),
+    "not_a_box": ngettext_lazy("box without four corners, skipped", "boxes without four corners, skipped"),
+    "crossing": ngettext_lazy("self-intersecting polygon, skipped", "self-intersecting polygons, skipped"),
+    "no_points": ngettext_lazy("shape without points, skipped", "shapes without points, skipped"),
+    "no_area": ngettext_lazy("shape without area, skipped", "shapes without area, skipped"),
+    "too_few_points": ngettext_lazy("shape with too few points, skipped", "shapes with too few points, skipped"),
+    "too_many_points": ngettext_lazy("shape with too many points, skipped", "shapes with too many points, skipped"),
+    "too_many_parts": ngettext_lazy("shape with too many parts, skipped", "shapes with too many parts, skipped"),
     "not_pairs": ngettext_lazy(
-        "shape whose points are no pairs, left out", "shapes whose points are no pairs, left out"
+        "shape whose points are not pairs, skipped", "shapes whose points are not pairs, skipped"
     ),
-    "not_numbers": ngettext_lazy("coordinate that is no number", "coordinates that are no numbers"),
-    "not_finite": ngettext_lazy("coordinate that is no finite number", "coordinates that are no finite numbers"),
-    "outside": ngettext_lazy("shape off the image, left out", "shapes off the image, left out"),
-    "negative_box": ngettext_lazy("box of negative width or height", "boxes of negative width or height"),
-    "bad_polygon": ngettext_lazy("polygon that cannot be read", "polygons that cannot be read"),
-    "bad_mask": ngettext_lazy("mask that cannot be read", "masks that cannot be read"),
-    "bad_area": ngettext_lazy("area that is no number", "areas that are no numbers"),
-    "bad_annotation": ngettext_lazy("annotation that cannot be read", "annotations that cannot be read"),
+    "not_numbers": ngettext_lazy("coordinate that is not a number", "coordinates that are not numbers"),
+    "not_finite": ngettext_lazy("coordinate that is not finite", "coordinates that are not finite"),
+    "outside": ngettext_lazy("shape outside the image, skipped", "shapes outside the image, skipped"),
+    "negative_box": ngettext_lazy("box with negative width or height", "boxes with negative width or height"),
+    "bad_polygon": ngettext_lazy("invalid polygon", "invalid polygons"),
+    "bad_mask": ngettext_lazy("unreadable mask", "unreadable masks"),
+    "bad_area": ngettext_lazy("invalid area", "invalid areas"),
+    "bad_annotation": ngettext_lazy("invalid annotation", "invalid annotations"),
     # what a COCO file says
-    "not_coco": ngettext_lazy("file that is no COCO file", "files that are no COCO files"),
-    "bad_id": ngettext_lazy("id that is no whole number", "ids that are no whole numbers"),
-    "duplicate_id": ngettext_lazy("id that stands twice", "ids that stand twice"),
+    "not_coco": ngettext_lazy("file that is not a COCO file", "files that are not COCO files"),
+    "bad_id": ngettext_lazy("id that is not an integer", "ids that are not integers"),
+    "duplicate_id": ngettext_lazy("duplicate id", "duplicate ids"),
     "no_name": ngettext_lazy("class without a name", "classes without a name"),
     "unlike_category": ngettext_lazy(
-        "class that two files call differently", "classes that two files call differently"
+        "class with different names in two files", "classes with different names in two files"
     ),
     "unknown_category": ngettext_lazy(
-        "annotation of a class that is not there", "annotations of classes that are not there"
+        "annotation of an unknown class", "annotations of unknown classes"
     ),
     "unknown_image": ngettext_lazy(
-        "annotation of an image that is not there", "annotations of images that are not there"
+        "annotation of a missing image", "annotations of missing images"
     ),
     "unsafe_name": ngettext_lazy(
-        "image whose path leads out of the data", "images whose paths lead out of the data"
+        "image with a path outside the data", "images with paths outside the data"
     ),
     "mask_size": ngettext_lazy(
-        "mask of another size than its image, skipped", "masks of another size than their image, skipped"
+        "mask with a different size than its image, skipped", "masks with different sizes than their images, skipped"
     ),
     "bad_shape": ngettext_lazy(
         "shape with unreadable coordinates, skipped", "shapes with unreadable coordinates, skipped"
@@ -95,32 +95,32 @@ MEANINGS: dict[str, Any] = {
     "fractions": ngettext_lazy(
         "dataset with coordinates that look like fractions", "datasets with coordinates that look like fractions"
     ),
-    "other_names": ngettext_lazy("list of other class names", "lists of other class names"),
-    "same_class_name": ngettext_lazy("class name that is used twice", "class names that are used twice"),
+    "other_names": ngettext_lazy("list with different class names", "lists with different class names"),
+    "same_class_name": ngettext_lazy("duplicate class name", "duplicate class names"),
     "several_annotations": ngettext_lazy(
-        "shape of a further annotation of a task, skipped", "shapes of further annotations of tasks, skipped"
+        "shape of an additional annotation of a task, skipped", "shapes of additional annotations of tasks, skipped"
     ),
-    "tag": ngettext_lazy("class of an image as a whole, skipped", "classes of images as a whole, skipped"),
+    "tag": ngettext_lazy("image-level class, skipped", "image-level classes, skipped"),
     "ambiguous_id": ngettext_lazy(
-        "annotation whose category id stands for several classes, skipped",
-        "annotations whose category ids stand for several classes, skipped",
+        "annotation whose category id is used for several classes, skipped",
+        "annotations whose category ids are used for several classes, skipped",
     ),
     "same_annotation": ngettext_lazy("annotation listed twice", "annotations listed twice"),
     "new_id": ngettext_lazy("annotation with a new id", "annotations with new ids"),
     # classes
-    "renumbered_class": ngettext_lazy("class with another id", "classes with other ids"),
+    "renumbered_class": ngettext_lazy("class with a different id", "classes with different ids"),
     "no_class": ngettext_lazy(
-        "object or image without a class, left out", "objects or images without a class, left out"
+        "object or image without a class, skipped", "objects or images without a class, skipped"
     ),
     "image_without_class": ngettext_lazy("image without a class, skipped", "images without a class, skipped"),
     "unnamed_class": ngettext_lazy(
-        "class without a name, called by its number", "classes without a name, called by their numbers"
+        "class without a name, named by its number", "classes without a name, named by their numbers"
     ),
     "void_pixels": ngettext_lazy(
-        "set of masks with undecided borders", "sets of masks with undecided borders"
+        "set of masks with undefined borders", "sets of masks with undefined borders"
     ),
     "extra_fields": ngettext_lazy(
-        "entry with further fields that were not kept", "entries with further fields that were not kept"
+        "entry with additional fields that were not kept", "entries with additional fields that were not kept"
     ),
     # images
     "bad_file_name": ngettext_lazy("image without a usable file name", "images without a usable file name"),
@@ -134,36 +134,38 @@ MEANINGS: dict[str, Any] = {
         "file name matched ignoring its extension", "file names matched ignoring their extension"
     ),
     "matched_prefix": ngettext_lazy("file name matched without its prefix", "file names matched without their prefix"),
-    "bad_image": ngettext_lazy("image that cannot be read, left out", "images that cannot be read, left out"),
+    "bad_image": ngettext_lazy("unreadable image, skipped", "unreadable images, skipped"),
     "bad_name": ngettext_lazy(
-        "image whose name cannot be kept, left out", "images whose name cannot be kept, left out"
+        "image with an invalid name, skipped", "images with invalid names, skipped"
     ),
-    "missing_image": ngettext_lazy("image that is named but not there", "images that are named but not there"),
+    "missing_image": ngettext_lazy("missing image", "missing images"),
     "unlisted_image": ngettext_lazy(
-        "image no annotation file names, not annotated", "images no annotation file names, not annotated"
+        "image without an entry in any annotation file, not annotated", "images without an entry in any annotation "
+                                                                        "file, not annotated"
     ),
     "several_images": ngettext_lazy(
-        "name that several images have; the nearest was taken", "names that several images have; the nearest was taken"
+        "ambiguous image name; the nearest was used", "ambiguous image names; the nearest were used"
     ),
     "ambiguous_image": ngettext_lazy(
-        "name that several images have; none was taken", "names that several images have; none was taken"
+        "ambiguous image name; none was used", "ambiguous image names; none were used"
     ),
     "other_filename": ngettext_lazy(
         "annotation file that names another image", "annotation files that name another image"
     ),
     "duplicate_image": ngettext_lazy("image listed more than once", "images listed more than once"),
-    "same_content": ngettext_lazy("image that is the same as another", "images that are the same as another"),
+    "same_content": ngettext_lazy("duplicate image", "duplicate images"),
     "leak": ngettext_lazy(
-        "image to score on that is also learned from", "images to score on that are also learned from"
+        "validation or test image that is also a training image", "validation or test images that are also "
+                                                                  "training images"
     ),
     "two_splits": ngettext_lazy("image in two splits", "images in two splits"),
-    "other_size": ngettext_lazy("image of another size than stated", "images of another size than stated"),
+    "other_size": ngettext_lazy("image with a different size than stated", "images with different sizes than stated"),
     "scaled": ngettext_lazy("set of shapes that was scaled", "sets of shapes that were scaled"),
     "not_scaled": ngettext_lazy("set of shapes that cannot be scaled", "sets of shapes that cannot be scaled"),
     "rotated": ngettext_lazy("image stored rotated", "images stored rotated"),
     "first_frame": ngettext_lazy(
-        "image of several frames or pages, of which the first counts",
-        "images of several frames or pages, of which the first counts",
+        "image with several frames or pages, of which the first is used",
+        "images with several frames or pages, of which the first is used",
     ),
     "stored_as_png": ngettext_lazy("image stored as PNG", "images stored as PNG"),
     # files
@@ -171,39 +173,40 @@ MEANINGS: dict[str, Any] = {
     "foreign_labels": ngettext_lazy(
         "annotation file of another tool, not read", "annotation files of other tools, not read"
     ),
-    "other_encoding": ngettext_lazy("file in another encoding than UTF-8", "files in another encoding than UTF-8"),
+    "other_encoding": ngettext_lazy("file not encoded in UTF-8", "files not encoded in UTF-8"),
     "uncertain_encoding": ngettext_lazy("file whose encoding is uncertain", "files whose encoding is uncertain"),
     "detected_masks": ngettext_lazy("folder read as masks by its content", "folders read as masks by their content"),
     "unsure_masks": ngettext_lazy("folder that may hold masks", "folders that may hold masks"),
-    "unreadable": ngettext_lazy("annotation file that cannot be read", "annotation files that cannot be read"),
+    "unreadable": ngettext_lazy("unreadable annotation file", "unreadable annotation files"),
     "unsafe_xml": ngettext_lazy("XML file with entities", "XML files with entities"),
     "mask_not_read": ngettext_lazy("mask image, not read", "mask images, not read"),
     "mask_without_image": ngettext_lazy(
-        "mask whose picture is not there, left out", "masks whose picture is not there, left out"
+        "mask without an image, skipped", "masks without images, skipped"
     ),
     "second_mask": ngettext_lazy(
-        "further mask of a picture, left out", "further masks of pictures, left out"
+        "additional mask of an image, skipped", "additional masks of images, skipped"
     ),
     "other_palettes": ngettext_lazy("set of masks with several palettes", "sets of masks with several palettes"),
     "mixed_masks": ngettext_lazy("set of masks of several kinds", "sets of masks of several kinds"),
-    "bad_mask_image": ngettext_lazy("mask that cannot be read", "masks that cannot be read"),
+    "bad_mask_image": ngettext_lazy("unreadable mask", "unreadable masks"),
     "foreign_image": ngettext_lazy(
-        "image of a kind that is not taken (save it as PNG or JPEG)",
-        "images of a kind that is not taken (save them as PNG or JPEG)",
+        "image in an unsupported format (save it as PNG or JPEG)",
+        "images in unsupported formats (save them as PNG or JPEG)",
     ),
     "heic_photo": ngettext_lazy(
-        "HEIC photo that is not read (save it as JPEG)", "HEIC photos that are not read (save them as JPEG)"
+        "HEIC photo, not supported (save it as JPEG)", "HEIC photos, not supported (save them as JPEG)"
     ),
     "raw_photo": ngettext_lazy(
         "raw file of a camera (save it as JPEG or PNG)", "raw files of a camera (save them as JPEG or PNG)"
     ),
-    "video": ngettext_lazy("video (take single frames out of it)", "videos (take single frames out of them)"),
-    "document": ngettext_lazy("document, no part of the data", "documents, no part of the data"),
+    "video": ngettext_lazy("video (extract frames)", "videos (extract frames)"),
+    "document": ngettext_lazy("document, not part of the data", "documents, not part of the data"),
     "archive_inside": ngettext_lazy(
-        "archive that was not opened (unpack it first)", "archives that were not opened (unpack them first)"
+        "nested archive that was not opened (unpack it first)", "nested archives that were not opened (unpack them "
+                                                                "first)"
     ),
-    "archive_refused": ngettext_lazy("archive inside that was refused", "archives inside that were refused"),
-    "array_file": ngettext_lazy("file of numbers or a model, not read", "files of numbers or models, not read"),
+    "archive_refused": ngettext_lazy("nested archive that was rejected", "nested archives that were rejected"),
+    "array_file": ngettext_lazy("numeric or model file, not read", "numeric or model files, not read"),
     "other_labels": ngettext_lazy(
         "annotation file not read, because others were", "annotation files not read, because others were"
     ),
@@ -216,19 +219,19 @@ MEANINGS: dict[str, Any] = {
         "image whose folder may be its class", "images whose folders may be their classes"
     ),
     "csv_labels": ngettext_lazy(
-        "table of annotations, not read (convert it to COCO, YOLO or Pascal VOC)",
-        "tables of annotations, not read (convert them to COCO, YOLO or Pascal VOC)",
+        "annotation table, not supported (convert it to COCO, YOLO or Pascal VOC)",
+        "annotation tables, not supported (convert them to COCO, YOLO or Pascal VOC)",
     ),
     "via_labels": ngettext_lazy(
-        "VIA file, not read (export COCO there)", "VIA files, not read (export COCO there)"
+        "VIA file, not supported (export COCO)", "VIA files, not supported (export COCO)"
     ),
-    "createml_labels": ngettext_lazy("Create ML file, not read", "Create ML files, not read"),
-    "odd_json": ngettext_lazy("JSON file of no known kind", "JSON files of no known kind"),
-    "odd_xml": ngettext_lazy("XML file of no known kind", "XML files of no known kind"),
-    "other_file": ngettext_lazy("file that is no part of the data", "files that are no part of the data"),
+    "createml_labels": ngettext_lazy("Create ML file, not supported", "Create ML files, not supported"),
+    "odd_json": ngettext_lazy("JSON file of unknown format", "JSON files of unknown format"),
+    "odd_xml": ngettext_lazy("XML file of unknown format", "XML files of unknown format"),
+    "other_file": ngettext_lazy("file that does not belong to the data", "files that do not belong to the data"),
     # the data as a whole
-    "no_annotations": ngettext_lazy("data without the annotations asked for", "data without the annotations asked for"),
-    "no_images": ngettext_lazy("data without an image that can be used", "data without an image that can be used"),
+    "no_annotations": ngettext_lazy("data without the requested annotations", "data without the requested annotations"),
+    "no_images": ngettext_lazy("data without a usable image", "data without a usable image"),
 }  # fmt: skip
 
 

@@ -36,8 +36,8 @@ def dealt_out(items: list[Item], wish: Wish) -> dict[str, str]:
     if groups < len(wish.ratios):
         raise CannotSplit(
             ngettext(
-                "There is only %(groups)s group of images to deal out to %(splits)s splits. Group them otherwise.",
-                "There are only %(groups)s groups of images to deal out to %(splits)s splits. Group them otherwise.",
+                "There is only %(groups)s group of images for %(splits)s splits. Change the grouping.",
+                "There are only %(groups)s groups of images for %(splits)s splits. Change the grouping.",
                 groups,
             )
             % {"groups": groups, "splits": len(wish.ratios)},
@@ -50,7 +50,7 @@ def write_plan(row: Import) -> None:
     """Write the plan by which `committing` makes the version; a worker that takes over writes it again."""
     version = row.source_version
     if version is None:
-        raise CannotSplit(_("The version to split is gone."))
+        raise CannotSplit(_("The version to split no longer exists."))
     dealt = dealt_out(items_of(version), Wish(**row.split))
 
     def images() -> Iterator[StoredImage]:

@@ -37,19 +37,21 @@ def require(path: str, *, by: User) -> Path:
         PathMissing: not an absolute path ending with "/", or no such folder.
     """
     if not path.startswith("/") or not path.endswith("/") or "\0" in path:
-        raise PathMissing(_('Give the absolute path of a folder, ending with "/".'))
+        raise PathMissing(_('Enter the absolute path of a folder, ending with "/".'))
     real = Path(os.path.realpath(path))
     if ".." in path.split("/") or "//" in path or not any(real.is_relative_to(root) for root in roots()):
         allowed = (
             _("Allowed: %(roots)s.") % {"roots": ", ".join(map(str, roots())) or "–"} if by.sees_everything else ""
         )
-        raise PathRefused(_("This folder is outside of what may be registered. Ask an operator.") + " " + allowed)
+        raise PathRefused(
+            _("This folder is outside of the folders that can be registered. Ask an operator.") + " " + allowed
+        )
     if not real.is_dir():
-        raise PathMissing(_("There is no such folder on the server."))
+        raise PathMissing(_("This folder does not exist on the server."))
     if not os.access(real, os.R_OK | os.X_OK):
-        raise PathMissing(_("The platform may not read this folder."))
+        raise PathMissing(_("The platform cannot read this folder."))
     if not by.sees_everything and not all(map(_open_to_all, _below_root(real))):
-        raise PathRefused(_("Not everybody on the server may read this folder. Ask an operator to register it."))
+        raise PathRefused(_("Not all users of the server can read this folder. Ask an operator to register it."))
     return real
 
 
@@ -72,7 +74,7 @@ def require_files(root: Path, names: Iterable[str], *, by: User) -> None:
         file = root / name
         if not reached(file.parent) or not _open_to_all(file):
             raise PathRefused(
-                _("Not everybody on the server may read %(name)s. Ask an operator to register it.") % {"name": name}
+                _("Not all users of the server can read %(name)s. Ask an operator to register it.") % {"name": name}
             )
 
 

@@ -73,7 +73,7 @@ def copy_files(source: Source, upload: Upload, into: Path, limits: Limits, tick:
             report.files += 1
             report.size_bytes += os.fstat(file.fileno()).st_size
             if report.files > limits.max_files or report.size_bytes > limits.max_bytes:
-                raise Invalid(_("It holds more than one import may hold. Import it folder by folder."))
+                raise Invalid(_("The data exceeds the limit of one import. Import it folder by folder."))
             if report.size_bytes - checked_bytes >= CHECK_INTERVAL_BYTES:
                 checked_bytes = report.size_bytes
                 uploads.require_room(owner=upload.owner, size_bytes=checked_bytes)

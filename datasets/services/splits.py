@@ -46,11 +46,11 @@ def wish_of(**fields: Any) -> Wish:
     """
     wish = Wish(**fields)
     if min(wish.train, wish.val, wish.test) < 0 or wish.train + wish.val + wish.test != 100:
-        raise Invalid(_("The shares of train, val and test are 100 % together."), field="train")
+        raise Invalid(_("The shares of train, val and test must add up to 100 %."), field="train")
     if not 0 <= wish.seed <= SEED_MAX:
-        raise Invalid(_("A seed is a whole number from 0 to %(max)d.") % {"max": SEED_MAX}, field="seed")
+        raise Invalid(_("A seed must be an integer from 0 to %(max)d.") % {"max": SEED_MAX}, field="seed")
     if wish.group and wish.group not in GROUPS:
-        raise Invalid(_("Images are kept together by folder or by prefix."), field="group")
+        raise Invalid(_("Images can be kept together by folder or by prefix."), field="group")
     return wish
 
 

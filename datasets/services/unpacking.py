@@ -45,7 +45,7 @@ def files(row: Import, claim: ImportClaim) -> tuple[Path, dict[str, Any]]:
     if not folder.exists():
         upload = row.upload
         if upload is None or not upload.file.exists():
-            raise CannotRead(_("The uploaded file is gone. Upload it again."))
+            raise CannotRead(_("The uploaded file no longer exists. Upload it again."))
         _unpack(row, upload, folder, note, claim)
     return folder, json.loads(note.read_text())
 
@@ -54,7 +54,7 @@ def _unpack(row: Import, upload: Upload, folder: Path, note: Path, claim: Import
     row.folder.mkdir(parents=True, exist_ok=True)
     claim.write(phase="unpacking", done=0, total=0)
     if upload.sha256 and sha256_of(upload.file) != upload.sha256:
-        raise CannotRead(_("The file that arrived is not the file that was announced: its sha256 differs."))
+        raise CannotRead(_("The uploaded file differs from the announced file: the SHA-256 does not match."))
     uploads.require_room(owner=upload.owner, size_bytes=0)
     partial = folder.with_name("files.partial")
     remove_tree(partial)
@@ -78,7 +78,7 @@ def _unpack(row: Import, upload: Upload, folder: Path, note: Path, claim: Import
         remove_tree(partial)
         if disk.is_full(exc):
             raise disk.DiskFull from exc
-        raise CannotRead(_("It could not be unpacked: %(why)s.") % {"why": exc.strerror}) from exc
+        raise CannotRead(_("The archive could not be unpacked: %(why)s.") % {"why": exc.strerror}) from exc
     facts = {"renamed": report.renamed[:100], "renamed_total": len(report.renamed), "ignored": report.ignored}
     write_json(note, facts | {"refused_inside": refused})
     partial.rename(folder)
@@ -96,9 +96,9 @@ def _single(upload: Upload, folder: Path) -> Report:
     name = safe_name(upload.filename)
     if image_files.content_type(head) is None and not image_files.is_still_kind(head):
         if sort_of(upload.folder, name) == "video":
-            raise CannotRead(_("This is a video. Take single frames out of it as images and bring those."))
+            raise CannotRead(_("This is a video. Extract frames as images and upload those."))
         raise CannotRead(
-            _("This is neither an archive nor an image. Bring images, a folder of them, or a .zip or .tar.")
+            _("Neither an archive nor an image. Upload images, a folder of images, or a .zip or .tar file.")
         )
     folder.mkdir(parents=True)
     (folder / name).hardlink_to(upload.file)

@@ -36,10 +36,10 @@ def create(*, owner: User, length: int, metadata: dict[str, str]) -> Upload:
         DiskFull: the disk would fall below its watermark.
     """
     if length < 0:
-        raise Invalid(_("The length of an upload cannot be negative."))
+        raise Invalid(_("The length of an upload must not be negative."))
     if length > env.MAX_UPLOAD_BYTES:
         raise TooLarge(
-            _("This file has %(size)s bytes; at most %(limit)s are taken.")
+            _("The file has %(size)s bytes; the limit is %(limit)s.")
             % {"size": f"{length:,}", "limit": f"{env.MAX_UPLOAD_BYTES:,}"},
             limit=env.MAX_UPLOAD_BYTES,
         )
@@ -73,7 +73,7 @@ def require_room(*, owner: User, size_bytes: int) -> None:
     free = free_bytes(Path(settings.DATA_ROOT)) - reserved - env.MIN_FREE_BYTES
     if size_bytes > free:
         raise DiskFull(
-            _("The disk has no room for this: %(free)s bytes can still be taken.") % {"free": f"{max(free, 0):,}"},
+            _("Not enough disk space: %(free)s bytes are available.") % {"free": f"{max(free, 0):,}"},
             free=max(free, 0),
         )
     if not env.STORAGE_QUOTA_BYTES:
@@ -81,7 +81,7 @@ def require_room(*, owner: User, size_bytes: int) -> None:
     used = stored_bytes(owner)
     if used + size_bytes > env.STORAGE_QUOTA_BYTES:
         raise TooLarge(
-            _("Your storage has room for %(room)s more bytes. Delete datasets you no longer need.")
+            _("Your storage quota has %(room)s bytes left. Delete datasets you no longer need.")
             % {"room": f"{max(env.STORAGE_QUOTA_BYTES - used, 0):,}"},
             quota=env.STORAGE_QUOTA_BYTES,
             used=used,
@@ -104,7 +104,7 @@ def find(owner: User, upload_id: str) -> Upload:
     """
     upload: Upload | None = Upload.objects.visible_to(owner).filter(pk=upload_id).first()
     if upload is None:
-        raise NotFound(_("There is no such upload (any more)."))
+        raise NotFound(_("This upload does not exist or was deleted."))
     return upload
 
 
@@ -131,7 +131,7 @@ def require(owner: User, upload_id: str) -> Upload:
     """
     upload = find(owner, upload_id)
     if upload.state == Upload.State.OPEN:
-        raise Invalid(_("The file has not arrived completely. Wait for the upload to end."), field="upload")
+        raise Invalid(_("The upload is not complete. Wait until it has finished."), field="upload")
     if upload.state != Upload.State.DONE:
         raise _taken()
     return upload

@@ -124,7 +124,7 @@ def download_forms(version: DatasetVersion) -> list[str]:
 
 def download_choices(version: DatasetVersion) -> list[tuple[str, str, str]]:
     """Return (form, label, note) of `download_forms`, for users who choose."""
-    text = _("Everything as it is kept, with the annotations as COCO.")
+    text = _("All files as stored, with annotations as COCO.")
     choices = [("tar", "tar", text), ("zip", "zip", text)]
     formats = (exports.FORMATS.find(form) for form in download_forms(version))
     return choices + [(form.name, form.label, str(form.loses)) for form in formats if form]

@@ -79,7 +79,9 @@ async def _answer_or_refusal(scope: Scope, receive: Receive) -> tuple[int, list[
     except (OSError, DatabaseError) as exc:
         if not disk.is_full(exc):
             raise
-        full = disk.DiskFull(_("The platform's disk is full. What arrived is kept; free disk space and go on."))
+        full = disk.DiskFull(
+            _("The disk of the platform is full. The uploaded part is kept; free disk space and continue.")
+        )
         return full.status, [], _body(full.status, full.message, full.code)
 
 
@@ -93,13 +95,13 @@ async def _answer(scope: Scope, receive: Receive) -> tuple[int, list[Header], by
     if method == "OPTIONS":
         return 204, _capabilities(), b""
     if headers.get(b"tus-resumable") != b"1.0.0":
-        raise Refused(412, _("Speak tus 1.0.0."), (b"tus-version", b"1.0.0"))
+        raise Refused(412, _("Use version 1.0.0 of the tus protocol."), (b"tus-version", b"1.0.0"))
     user = await _user(scope)
     upload_id = scope["path"].removeprefix(PREFIX.rstrip("/")).strip("/")
     if method == "POST" and not upload_id:
         return await _create(user, headers)
     if not upload_id or "/" in upload_id:
-        raise Refused(404, _("There is no such upload (any more)."))
+        raise Refused(404, _("This upload does not exist or was deleted."))
     upload = await _in_thread(uploads.find, user, upload_id)
     if method == "HEAD":
         return await _head(upload)
@@ -109,7 +111,7 @@ async def _answer(scope: Scope, receive: Receive) -> tuple[int, list[Header], by
         async with _Locked(upload):
             await _in_thread(uploads.terminate, upload)
         return 204, [], b""
-    raise Refused(405, _("This is not a method of tus."), (b"allow", b"OPTIONS, POST, HEAD, PATCH, DELETE"))
+    raise Refused(405, _("Not a method of the tus protocol."), (b"allow", b"OPTIONS, POST, HEAD, PATCH, DELETE"))
 
 
 def _capabilities() -> list[Header]:
@@ -177,7 +179,7 @@ async def _patch(upload: Upload, headers: dict[bytes, bytes], receive: Receive) 
     async with _Locked(upload) as lock:
         here = upload.offset if upload.state == Upload.State.OPEN else upload.length
         if start != here:
-            text = _("The next byte is number %(number)s.") % {"number": here}
+            text = _("The next byte must be at offset %(number)s.") % {"number": here}
             raise Refused(409, text, (b"upload-offset", str(here).encode()))
         if start + announced > upload.length:
             raise _more_than_announced(upload)
@@ -214,7 +216,7 @@ async def _receive(
                 await asyncio.to_thread(_write, fd, waiting, offset, digest)
                 offset, waiting, size = offset + size, [], 0
         if checksum and digest is not None and digest.digest() != checksum[1]:
-            raise Refused(460, _("The bytes do not match their checksum; send them again."))
+            raise Refused(460, _("The checksum of the bytes does not match. Send them again."))
         verified = True
         if offset == upload.length:
             await asyncio.to_thread(os.fdatasync, fd)
@@ -275,7 +277,7 @@ class _Locked:
                 _receiving[self.upload.pk] = self.give_way
                 return self
         os.close(self.fd)
-        raise Refused(423, _("Another request is writing this upload."), (b"retry-after", b"1"))
+        raise Refused(423, _("Another request is writing to this upload."), (b"retry-after", b"1"))
 
     async def __aexit__(self, *_error: object) -> None:
         if _receiving.get(self.upload.pk) is self.give_way:
@@ -286,13 +288,13 @@ class _Locked:
         try:
             return os.open(self.upload.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
-            raise Refused(404, _("There is no such upload (any more).")) from None
+            raise Refused(404, _("This upload does not exist or was deleted.")) from None
 
 
 def _number(headers: dict[bytes, bytes], name: bytes) -> int:
     raw = headers.get(name, b"")
     if not raw.isdigit() or len(raw) > 19:
-        raise Refused(400, _("%(name)s must be a whole number of bytes.") % {"name": name.decode()})
+        raise Refused(400, _("%(name)s must be an integer number of bytes.") % {"name": name.decode()})
     return int(raw)
 
 
@@ -303,7 +305,7 @@ def _metadata(raw: bytes) -> dict[str, str]:
         try:
             metadata[key] = base64.b64decode(value, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise Refused(400, _("Upload-Metadata must hold base64 of UTF-8 text.")) from None
+            raise Refused(400, _("Upload-Metadata must contain base64 of UTF-8 text.")) from None
     return metadata
 
 
@@ -312,7 +314,7 @@ def _checksum(raw: bytes | None) -> tuple[Any, bytes] | None:
         return None
     name, _space, value = raw.decode("latin-1").partition(" ")
     if name not in ALGORITHMS:
-        raise Refused(400, _("Checksums are taken as one of: %(names)s.") % {"names": ", ".join(ALGORITHMS)})
+        raise Refused(400, _("Supported checksums: %(names)s.") % {"names": ", ".join(ALGORITHMS)})
     try:
         return ALGORITHMS[name], base64.b64decode(value, validate=True)
     except binascii.Error:

@@ -38,7 +38,7 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     size = int(size_text) if size_text in {str(size) for size in SIZES} else SIZES[0]
     page = DATASETS.page(request, rows, size=size)
     covers = faced(page.rows, request.user)
-    sizes = [(str(n), _("%(n)s a page") % {"n": n}) for n in SIZES]
+    sizes = [(str(n), _("%(n)s per page") % {"n": n}) for n in SIZES]
     shown = {"page": page, "covers": covers, "filters": filters.fields, "sizes": sizes, "usual_size": sizes[0][0]}
     return render(request, "datasets/_table.html" if request.htmx else "datasets/list.html", shown)
 
@@ -151,7 +151,7 @@ def own(request: SignedInRequest, dataset_id: int) -> Dataset:
     """Return a dataset this person may change; public ones of others answer 403, the rest 404."""
     dataset = get_object_or_404(Dataset.objects.visible_to(request.user).select_related("owner"), pk=dataset_id)
     if not may_change(dataset, request.user):
-        raise datasets.NotOwner(_("Only its owner may change this dataset."))
+        raise datasets.NotOwner(_("Only the owner can change this dataset."))
     return dataset
 
 

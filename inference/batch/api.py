@@ -91,7 +91,7 @@ class PredictionIn(ResourcesIn):
         help_text="Lowest score of an answer; null: the best one of its newest evaluation, else the model's own.",
     )  # fmt: skip
     max_detections = serializers.IntegerField(
-        required=False, allow_null=True, default=None, help_text="Most answers for a picture; null: as the model says."
+        required=False, allow_null=True, default=None, help_text="Maximum predictions per image; null: as in the model."
     )
     batch = serializers.IntegerField(required=False, default=predictions.BATCH)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
@@ -132,7 +132,7 @@ class PredictionViewSet(ObjectViewSet):
         fields = parse_request(serializer, predictions.check)
         if file := fields.pop("list_file", None):
             if fields["listed"] is not None:
-                raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
+                raise Invalid(_("Provide the list once: as a file, or as names."), field="listed")
             fields["listed"] = sources.parse_list(file.read(sources.MAX_LIST_BYTES + 1), file.name or "")
         prediction = predictions.submit(user=request.user, **fields)
         return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)

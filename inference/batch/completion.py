@@ -45,10 +45,10 @@ def check(model: ModelVersion, version: DatasetVersion) -> None:
     with refusals:
         draft = prediction_shapes.draft_of(model.task)
         if not draft:
-            raise CannotDraft(_("Answers of %(model)s are no annotations.") % {"model": model})
+            raise CannotDraft(_("Predictions of %(model)s cannot become annotations.") % {"model": model})
         if version.task not in (NONE, draft):
             facts = {"model": model, "version": version, "task": version.get_task_display()}
-            raise CannotDraft(_("%(version)s carries %(task)s, and answers of %(model)s are something else.") % facts)
+            raise CannotDraft(_("%(version)s has %(task)s, which does not match the predictions of %(model)s.") % facts)
     refusals.end()
 
 
@@ -61,7 +61,7 @@ def start(*, prediction: Prediction, version: DatasetVersion, dataset: Dataset, 
     """
     left = results.load(prediction)
     if left.get("done", 0) <= left.get("broken", 0):
-        raise CannotDraft(_("It left no answers."))
+        raise CannotDraft(_("The job produced no predictions."))
     facts = {"prediction": prediction.pk, "min_score": min_score}
     with transaction.atomic():
         row = imports.start_from(version=version, rewrite=NAME, facts=facts, annotated=True, by=by, dataset=dataset)
@@ -72,7 +72,7 @@ def start(*, prediction: Prediction, version: DatasetVersion, dataset: Dataset, 
 def _write_plan(row: Import) -> None:
     version, prediction = row.source_version, drafts.prediction_of(row)
     if version is None or prediction is None:
-        raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
+        raise CannotDraft(_("The batch prediction, or the version it used, no longer exists."))
     classes = merging.Classes()
     classes.add(version.classes)
     about_classes = [{"id": entry["id"], "name": entry["name"]} for entry in prediction.classes]

@@ -63,15 +63,15 @@ def make(prediction: Prediction, *, by: User, name: str = "", min_score: float =
     refusals = Refusals()
     with refusals:
         if not can_draft(prediction):
-            raise CannotDraft(_("Answers of this task are no annotations. Download them instead."))
+            raise CannotDraft(_("Predictions of this task cannot become annotations. Download them instead."))
     with refusals:
         if not prediction.job.is_final:
-            raise CannotDraft(_("Its answers become annotations once it has ended."))
+            raise CannotDraft(_("Predictions can become annotations after the job has ended."))
         if results.load(prediction).get("done", 0) <= results.load(prediction).get("broken", 0):
-            raise CannotDraft(_("It left no answers."))
+            raise CannotDraft(_("The job produced no predictions."))
     with refusals:
         if finite(min_score) is None or not 0 <= min_score <= 1:
-            message = _("Give a number from %(low)s to %(high)s.") % {"low": "0", "high": "1"}
+            message = _("Enter a number from %(low)s to %(high)s.") % {"low": "0", "high": "1"}
             raise Invalid(message, field="min_score")
     with refusals:
         if name:
@@ -85,10 +85,10 @@ def make(prediction: Prediction, *, by: User, name: str = "", min_score: float =
 def _own_version(prediction: Prediction, by: User) -> DatasetVersion:
     """Return the version that was predicted, if this user may change its dataset."""
     if prediction.data is None:
-        message = _("These pictures belong to no dataset. Give a name, and they become one.")
+        message = _("These images do not belong to a dataset. Enter a name to create one from them.")
         raise Invalid(message, field="name")
     if not Dataset.objects.editable_by(by).filter(pk=prediction.data.dataset_id).exists():
-        message = _("%(dataset)s is not yours to change. Give a name, and the answers become a dataset of your own.")
+        message = _("You cannot edit %(dataset)s. Enter a name to create a new dataset from the predictions.")
         raise Invalid(message % {"dataset": prediction.data.dataset}, field="name")
     return prediction.data
 
@@ -148,7 +148,7 @@ def root_of(prediction: Prediction, user: User) -> Path:
         return pictures.folder(prediction.folder, by=user)
     version = DatasetVersion.objects.visible_to(user).filter(pk=prediction.data_id or 0).first()
     if version is None:
-        raise NotFound(_("The pictures of this prediction are gone, or are not yours to see."))
+        raise NotFound(_("The images of this prediction were deleted, or you cannot access them."))
     return version.images_path
 
 
@@ -162,7 +162,7 @@ def _write_plan(row: Import) -> None:
     """Write the images of the version with predictions as annotations; those without one are unannotated."""
     version, prediction = row.source_version, prediction_of(row)
     if version is None or prediction is None:
-        raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
+        raise CannotDraft(_("The batch prediction, or the version it used, no longer exists."))
     min_score = finite(row.split.get("min_score")) or 0.0
     labelled = prediction_shapes.draft_of(prediction.task) == CLASSES
     images = _annotated(version, prediction, min_score, labelled=labelled)
@@ -247,7 +247,7 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
     """Yield the predicted images, and a COCO file; images with one class each are in folders of its name."""
     prediction = _find_prediction(metadata, user)
     if prediction is None:
-        raise NotFound(_("The prediction is gone."))
+        raise NotFound(_("The batch prediction no longer exists."))
     root = root_of(prediction, user)
     if prediction.folder:
         answered = (line["path"] for line in results.lines(prediction) if "error" not in line)

@@ -47,10 +47,12 @@ def send(request: HttpRequest, prediction: Prediction, form: str) -> HttpRespons
         NoPlaces: COCO is requested for predictions without locations.
     """
     if form == "coco" and not has_places(prediction):
-        message = _("COCO holds places on pictures, and the answers of this task have none. Take CSV or JSON lines.")
+        message = _(
+            "COCO stores locations in images, and the predictions of this task have none. Choose CSV or JSON lines."
+        )
         raise NoPlaces(message)
     if not results.load(prediction).get("done"):
-        raise NotFound(_("There are no answers yet."))
+        raise NotFound(_("No predictions yet."))
     made = {"csv": _csv, "coco": _coco, "jsonl": _lines}[form](prediction)
     response = streamed(request, made)
     response["Content-Type"] = FORMS[form]

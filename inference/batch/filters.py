@@ -11,7 +11,7 @@ from inference.evaluation.job_lists import JobRowFilters
 
 
 class PredictionFilters(JobRowFilters):
-    search = Words("job__name", "model_label", "source_label", label=_("Name, model or pictures"))
+    search = Words("job__name", "model_label", "source_label", label=_("Name, model or images"))
     orders = Ordering(
         "-created",
         created="pk",

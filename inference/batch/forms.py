@@ -34,34 +34,39 @@ class PredictionForm(ResourceForm):
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     version = DatasetVersionChoice(
-        label=_("Dataset"), queryset=DatasetVersion.objects.none(), required=False, empty_label=_("None: a folder")
+        label=_("Dataset"), queryset=DatasetVersion.objects.none(), required=False, empty_label=_("None: use a folder")
     )
     server_path = forms.CharField(
         label=_("Or a folder on the server"),
         required=False,
         max_length=500,
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off"}),
-        help_text=_("An absolute path; all pictures in it and below are answered, links are not followed."),
+        help_text=_(
+            "An absolute path; all images in this folder and its subfolders are processed, links are not followed."
+        ),
     )
     split = forms.ChoiceField(label=_("Split"), choices=SPLITS, required=False)
     listed = forms.FileField(
-        label=_("Only those of a list"),
+        label=_("Only listed images"),
         required=False,
-        help_text=_("A .txt file with a name on each line, or a .csv file with names in its first column."),
+        help_text=_("A .txt file with one name per line, or a .csv file with names in the first column."),
     )
     score_threshold = forms.FloatField(
-        label=_("Lowest score"),
+        label=_("Minimum confidence"),
         required=False,
         min_value=0,
         max_value=1,
-        help_text=_("Answers below are left out. Empty: the best one of its newest evaluation, else the model's own."),
+        help_text=_(
+            "Predictions below are ignored. Default: the best threshold of the newest evaluation, otherwise "
+            "that of the model."
+        ),
     )
     max_detections = forms.IntegerField(
-        label=_("Most answers for a picture"),
+        label=_("Maximum predictions per image"),
         required=False,
         min_value=1,
         max_value=10_000,
-        help_text=_("Empty: as the model says."),
+        help_text=_("Leave empty to use the value of the model."),
     )
     batch = forms.IntegerField(
         label=_("Images per batch"), required=False, min_value=1, max_value=256, initial=predictions.BATCH
@@ -71,21 +76,21 @@ class PredictionForm(ResourceForm):
         max_length=100,
         required=False,
         validators=[TITLE],
-        help_text=_("Empty: made of model and pictures."),
+        help_text=_("Leave empty to combine model and images."),
     )
     nodes = forms.IntegerField(
-        label=_("Machines"),
+        label=_("Nodes"),
         min_value=1,
         max_value=64,
         initial=1,
         required=False,
-        help_text=_("Several share the pictures."),
+        help_text=_("Several nodes share the images."),
     )
     gpus_per_node = forms.IntegerField(
-        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
     )
     cpus = forms.FloatField(
-        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
     )
 
     ADVANCED = ("listed", "score_threshold", "max_detections", "batch", "name")
@@ -126,18 +131,18 @@ class DraftForm(forms.Form):
     """What becomes of the answers."""
 
     name = forms.CharField(
-        label=_("Name of a new dataset"),
+        label=_("Name of the new dataset"),
         max_length=NAME_MAX,
         required=False,
-        help_text=_("Empty: the next version of the dataset that was answered."),
+        help_text=_("Leave empty for the next version of the predicted dataset."),
     )
     min_score = forms.FloatField(
-        label=_("Lowest score"),
+        label=_("Minimum confidence"),
         min_value=0,
         max_value=1,
         initial=0,
         required=False,
-        help_text=_("0 takes all answers."),
+        help_text=_("0 includes all predictions."),
     )
 
     def __init__(self, *args: Any, may_extend: bool, **kwargs: Any) -> None:

@@ -34,9 +34,9 @@ class PredictionKind(JobKind):
 
     name = predictions.KIND
     device_kinds = DEVICE_KINDS
-    label = gettext_lazy("Prediction")
-    plural = gettext_lazy("Predictions")
-    hint = gettext_lazy("Answer many pictures at once")
+    label = gettext_lazy("Batch prediction")
+    plural = gettext_lazy("Batch predictions")
+    hint = gettext_lazy("Predictions for many images at once")
     icon = "predict"
     order = 67
     list_page = "inference:prediction-list"
@@ -44,7 +44,7 @@ class PredictionKind(JobKind):
     view_action = Action.EVALUATIONS_VIEW
     submit_action = Action.EVALUATIONS_SUBMIT
     can = Capabilities(pause=True, suspend=True, finish=True, restore=True)
-    about_restore = gettext_lazy("Goes on after the chunks that are done.")
+    about_restore = gettext_lazy("Continues after the finished chunks.")
     related = ("prediction",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -87,7 +87,7 @@ class PredictionKind(JobKind):
         model = ModelVersion.objects.usable_by(job.owner).filter(pk=prediction.version_id or 0)
         data = DatasetVersion.objects.usable_by(job.owner).filter(pk=prediction.data_id or 0)
         if not model.exists() or not (prediction.folder or data.exists()):
-            raise Vanished(_("The model or the dataset of this prediction is no longer there for you."))
+            raise Vanished(_("You can no longer access the model or the dataset of this prediction."))
         if prediction.folder:
             sources.folder(prediction.folder, by=job.owner)
         cluster_for(job.owner, job.cluster)
@@ -101,7 +101,7 @@ class PredictionKind(JobKind):
             return []
         return [
             Fact(gettext_lazy("Model"), prediction.model_label),
-            Fact(gettext_lazy("Pictures"), prediction.source_label),
+            Fact(gettext_lazy("Images"), prediction.source_label),
         ]
 
     def count(self, user: User) -> int:
@@ -110,6 +110,6 @@ class PredictionKind(JobKind):
 
 HOLDER = retention.Holder(
     "prediction",
-    gettext_lazy("prediction %(name)s of %(owner)s"),
+    gettext_lazy("batch prediction %(name)s of %(owner)s"),
     lambda version: retention.unfinished(Prediction.objects.filter(version=version)),
 )

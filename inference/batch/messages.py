@@ -7,6 +7,6 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.wording import Wording
 
 PREDICTION = {
-    "gone": Wording(_("The model or the dataset of this prediction was deleted.")),
-    "draft": Wording(_("First draft by the model %(model)s, prediction %(name)s")),
+    "gone": Wording(_("The model or the dataset of this batch prediction was deleted.")),
+    "draft": Wording(_("Draft by model %(model)s, batch prediction %(name)s")),
 }

@@ -173,7 +173,7 @@ def check_model(version: ModelVersion) -> None:
         CannotPredict.
     """
     if not version.can_be_evaluated:
-        message = _("%(model)s came without model.json, so its answers cannot be understood.")
+        message = _("%(model)s has no model.json, so its outputs cannot be interpreted.")
         raise CannotPredict(message % {"model": version})
 
 
@@ -192,18 +192,18 @@ def check_source(
         Invalid.
     """
     if (version is None) == (not server_path):
-        raise Invalid(_("Choose a dataset, or give the path of a folder on the server: one of them."), field="version")
+        raise Invalid(_("Choose a dataset, or enter the path of a folder on the server: exactly one."), field="version")
     if version is None:
         if split:
-            raise Invalid(_("A folder has no splits. Leave the split out."), field="split")
+            raise Invalid(_("A folder has no splits. Clear the split."), field="split")
         return
     if not version.is_ready:
         raise Invalid(_("%(version)s is not ready yet.") % {"version": version}, field="version")
     if split and listed is not None:
-        raise Invalid(_("Choose a split, or give a list: one of them."), field="split")
+        raise Invalid(_("Choose a split, or provide a list: exactly one."), field="split")
     check_split(version, split)
     if split == UNSEEN and training_data.for_model(model, owner=user) is None:
-        message = _("It is not known which images %(model)s learned from. Choose another split.")
+        message = _("The training images of %(model)s are unknown. Choose another split.")
         raise Invalid(message % {"model": model}, field="split")
 
 
@@ -216,7 +216,7 @@ def check_split(version: DatasetVersion, split: str) -> None:
     if split not in ("", UNSEEN) and not version.splits.get(split):
         available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
         facts = {"version": version, "split": split, "known": available or _("none")}
-        raise Invalid(_("%(version)s has no split “%(split)s”. It has: %(known)s.") % facts, field="split")
+        raise Invalid(_("%(version)s has no split “%(split)s”. Available splits: %(known)s.") % facts, field="split")
 
 
 def checked_numbers(**numbers: float | None) -> dict[str, float | None]:
@@ -234,7 +234,7 @@ def checked_numbers(**numbers: float | None) -> dict[str, float | None]:
                 continue
             number = finite(value)
             if number is None or not low <= number <= high:
-                message = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
+                message = _("Enter a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
                 raise Invalid(message, field=name)
             checked[name] = int(number) if name in INTEGER_FIELDS else number
     refusals.end()
@@ -262,4 +262,4 @@ def publish(job: Job, attempt: Attempt) -> None:
 def using(version: DatasetVersion) -> list[str]:
     """List predictions that still need a dataset version."""
     running = Prediction.objects.unfinished().filter(data=version).select_related("job")
-    return [_("prediction %(name)s") % {"name": prediction.job.name} for prediction in running]
+    return [_("batch prediction %(name)s") % {"name": prediction.job.name} for prediction in running]

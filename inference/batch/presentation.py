@@ -16,9 +16,9 @@ from inference.registry.prediction_cards import card
 PER_PAGE = 12
 MAX_BROKEN = 100  # named on the page; JSON lines have all
 ERROR_LABELS = {
-    "missing": gettext_lazy("It is gone."),
-    "not_a_file": gettext_lazy("It is no file, or a link leads to it."),
-    "unreadable": gettext_lazy("It is damaged, too large, or no picture."),
+    "missing": gettext_lazy("The file does not exist any more."),
+    "not_a_file": gettext_lazy("The path is not a file, or contains a link."),
+    "unreadable": gettext_lazy("The file is damaged, too large, or not an image."),
 }
 
 

@@ -53,10 +53,10 @@ def pictures_of(root: Path, *, by: User) -> list[str]:
     except OutsideRoot as exc:
         raise Invalid(exc.message, field="server_path") from None
     if not pictures:
-        raise Invalid(_("There are no pictures in this folder."), field="server_path")
+        raise Invalid(_("This folder contains no images."), field="server_path")
     if len(pictures) > MAX_IMAGES:
         message = _(
-            "The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it."
+            "The folder contains %(count)s images; a batch prediction processes at most %(most)s. Choose a part of it."
         )
         raise Invalid(message % {"count": f"{len(pictures):,}", "most": f"{MAX_IMAGES:,}"}, field="server_path")
     server_paths.require_files(root, pictures, by=by)
@@ -70,16 +70,16 @@ def parse_list(data: bytes, filename: str) -> list[str]:
         ListRefused: it is neither, is empty, or names too many.
     """
     if len(data) > MAX_LIST_BYTES:
-        raise ListRefused(_("The list has more than %(most)s MiB.") % {"most": MAX_LIST_BYTES >> 20})
+        raise ListRefused(_("The list is larger than %(most)s MiB.") % {"most": MAX_LIST_BYTES >> 20})
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ListRefused(_("The list is no text in UTF-8.")) from None
+        raise ListRefused(_("The list is not UTF-8 text.")) from None
     if filename.lower().endswith(".csv"):
         try:
             rows = [row[0].strip() for row in csv.reader(io.StringIO(text)) if row]
         except csv.Error:
-            raise ListRefused(_("The list cannot be read as CSV.")) from None
+            raise ListRefused(_("The list is not valid CSV.")) from None
         rows = rows[1:] if rows and rows[0].lower() in HEADERS else rows
     else:
         rows = [line.strip() for line in text.splitlines()]
@@ -94,13 +94,13 @@ def check_names(names: Sequence[str]) -> list[str]:
     """
     unique = list(dict.fromkeys(name.removeprefix("./") for name in names))
     if not unique:
-        raise ListRefused(_("The list names no pictures."))
+        raise ListRefused(_("The list contains no images."))
     if len(unique) > MAX_IMAGES:
         facts = {"count": f"{len(unique):,}", "most": f"{MAX_IMAGES:,}"}
-        raise ListRefused(_("The list names %(count)s pictures; at most %(most)s are taken.") % facts)
+        raise ListRefused(_("The list contains %(count)s images; the maximum is %(most)s.") % facts)
     invalid = [name for name in unique if not _stays(name)]
     if invalid:
-        message = _("Names are paths below the folder, without “..”: %(names)s is none.")
+        message = _("Names must be paths below the folder, without “..”: %(names)s is not.")
         raise ListRefused(message % {"names": _first_names(invalid)})
     return unique
 
@@ -150,7 +150,7 @@ def _parents(name: str) -> Iterator[str]:
 
 def _refuse_missing(missing: Sequence[str], where: str) -> None:
     if missing:
-        message = _("The list names what is not in %(where)s: %(names)s.")
+        message = _("The list contains names that do not exist in %(where)s: %(names)s.")
         raise ListRefused(message % {"where": where, "names": _first_names(missing)}, count=len(missing))
 
 

@@ -38,14 +38,14 @@ class PredictionPages(JobRowPages[Prediction]):
     model, filters = Prediction, PredictionFilters
     basename, path, url_names = "prediction", "predictions/", {"detail": "prediction-detail"}
     view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
-    source = Column(_("Pictures"), "row.source_label", sort="source", css="wrap-any")
+    source = Column(_("Images"), "row.source_label", sort="source", css="wrap-any")
     answered = Column(_("Answered"), template="inference/_prediction_count.html", kind="num")
     table = Table(NAME, STATE, source, MODEL, answered, OWNER, CREATED)
-    region, title = "predictions", _("Predictions")
-    lead = _("A model answers all pictures of a dataset or a folder, and you take its answers along.")
-    filter_label, no_match_text = _("Filter predictions"), _("No prediction matches.")
-    empty_text = _("No predictions yet. Choose a model and pictures, and take its answers along.")
-    new_title, empty_action = _("New prediction"), _("Let a model answer pictures")
+    region, title = "predictions", _("Batch predictions")
+    lead = _("Runs a model on all images of a dataset or a folder; download the predictions.")
+    filter_label, no_match_text = _("Filter batch predictions"), _("No batch prediction matches.")
+    empty_text = _("No batch predictions yet. Choose a model and images, and download the predictions.")
+    new_title, empty_action = _("New batch prediction"), _("New batch prediction")
 
 
 @needs(Action.EVALUATIONS_SUBMIT)

@@ -74,7 +74,7 @@ class ConversionIn(ResourcesIn):
     )  # fmt: skip
     split = serializers.CharField(max_length=10, required=False, default=AUTO, allow_blank=True)
     calibrate_on = serializers.CharField(max_length=10, required=False, default=AUTO, allow_blank=True)
-    looks = serializers.IntegerField(required=False, default=conversions.LOOKS, help_text="Pictures for calibration.")
+    looks = serializers.IntegerField(required=False, default=conversions.LOOKS, help_text="Images for calibration.")
     method = serializers.ChoiceField(known.METHODS, required=False, default=known.MINMAX)
     max_loss = serializers.FloatField(required=False, default=conversions.MAX_LOSS)
     keep = serializers.ChoiceField(conversions.KEEP_CHOICES, required=False, default=conversions.KEEP_FASTEST)
@@ -116,7 +116,7 @@ class ConversionViewSet(CreateObject, ObjectViewSet):
         conversion = self.get_object()
         variant = conversion.variants.filter(target=parse_request(KeepIn(data=request.data))["target"]).first()
         if variant is None:
-            raise NotFound(_("This conversion has no such variant, or has not ended."))
+            raise NotFound(_("This conversion has no such variant, or has not completed."))
         return Response(ModelVersionOut(conversions.promote(variant=variant, by=request.user)).data)
 
     @extend_schema(responses=dict)

@@ -112,7 +112,7 @@ def submit(
         evaluations.check_fit(model_version, version, split)
     with refusals:
         if split == UNSEEN and training_data.for_model(model_version, owner=user) is None:
-            message = _("It is not known which images %(model)s learned from. Choose another split.")
+            message = _("The training images of %(model)s are unknown. Choose another split.")
             raise Invalid(message % {"model": model_version}, field="split")
     with refusals:
         _check_params(params, version)
@@ -157,18 +157,19 @@ def check_model(version: ModelVersion, user: User) -> None:
     """
     if not version.can_be_evaluated:
         message = _(
-            "%(model)s came without model.json, so nobody could tell what a conversion loses. Describe it first."
+            "%(model)s has no model.json, so the loss of a conversion cannot be measured. Describe the model first."
         )
         raise CannotConvert(message % {"model": version})
     if version.source == ModelVersion.Source.CONVERTED:
-        message = _("%(model)s is a conversion itself. Convert the version that it was made of.")
+        message = _("%(model)s is itself a conversion. Convert its source version.")
         raise CannotConvert(message % {"model": version})
     if version.source == ModelVersion.Source.COMPOSED:
-        message = _("%(model)s is composed of other versions. Convert those, and compose what became of them.")
+        message = _("%(model)s is combined from other versions. Convert those, and combine the results.")
         raise CannotConvert(message % {"model": version})
     if not ModelVersion.objects.editable_by(user).filter(pk=version.pk).exists():
         message = _(
-            "A conversion adds versions to %(model)s, which is not yours. Ask its owner to share it for managing."
+            "A conversion adds versions to %(model)s, which you cannot edit. Ask its owner to share it with "
+            "manage access."
         )
         raise CannotConvert(message % {"model": version.model})
 
@@ -182,24 +183,24 @@ def _check_params(params: Mapping[str, Any], version: DatasetVersion) -> None:
         with refusals:
             if name not in variant_catalog.TARGETS:
                 facts = {"name": name, "known": ", ".join(variant_catalog.TARGETS)}
-                raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
+                raise Invalid(_("Unknown variant “%(name)s”. Available variants: %(known)s.") % facts, field="targets")
     for name, choices in (("method", variant_catalog.METHODS), ("keep", KEEP_CHOICES)):
         with refusals:
             if params[name] not in choices:
-                message = _("%(name)s is one of %(known)s.")
+                message = _("%(name)s must be one of %(known)s.")
                 raise Invalid(message % {"name": name, "known": ", ".join(choices)}, field=name)
     with refusals:
         split = params["calibrate_on"]
         if split and not version.splits.get(split):
-            message = _("%(version)s has no split “%(split)s” to calibrate on.")
+            message = _("%(version)s has no split “%(split)s” for calibration.")
             raise Invalid(message % {"version": version, "split": split}, field="calibrate_on")
     with refusals:
         if not LEAST_LOOKS <= params["looks"] <= MOST_LOOKS:
-            message = _("Calibrate on %(low)s to %(high)s pictures.") % {"low": LEAST_LOOKS, "high": MOST_LOOKS}
+            message = _("Calibrate on %(low)s to %(high)s images.") % {"low": LEAST_LOOKS, "high": MOST_LOOKS}
             raise Invalid(message, field="looks")
     with refusals:
         if finite(params["max_loss"]) is None or not 0 <= params["max_loss"] <= 1:
-            raise Invalid(_("The largest loss is a number from 0 to 1."), field="max_loss")
+            raise Invalid(_("The maximum loss must be a number from 0 to 1."), field="max_loss")
     refusals.end()
 
 
@@ -270,13 +271,13 @@ def promote(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersio
     if variant.made is not None:
         return variant.made
     if variant.state != variant_catalog.ACCEPTED:
-        raise NotKept(_("%(variant)s was not accepted, so it does not become a version.") % {"variant": variant})
+        raise NotKept(_("%(variant)s was not accepted and does not become a version.") % {"variant": variant})
     source = conversion.version
     if source is None:
-        raise NotKept(_("The version that it was made of was deleted."))
+        raise NotKept(_("The source version was deleted."))
     model = type(source.model).objects.editable_by(owner).filter(pk=source.model_id).first()
     if model is None:
-        raise NotKept(_("%(model)s is not yours, so no version can be added to it.") % {"model": source.model})
+        raise NotKept(_("You cannot edit %(model)s, so no version can be added to it.") % {"model": source.model})
     facts = _facts(variant)
 
     def made(version: ModelVersion) -> None:
@@ -305,7 +306,7 @@ def promote(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersio
     except _Made:
         variant.refresh_from_db()
         if variant.made is None:
-            raise NotKept(_("The version that it became was deleted meanwhile.")) from None
+            raise NotKept(_("The promoted version was deleted.")) from None
         return variant.made
 
 
@@ -345,9 +346,9 @@ def _write_folder(variant: ConvertedVariant, facts: Mapping[str, Any], into: Pat
     """Write the files of a variant into a folder: its own network, and the description of its source."""
     source = variant.conversion.version
     if source is None:
-        raise NotKept(_("The version that it was made of was deleted."))
+        raise NotKept(_("The source version was deleted."))
     into.mkdir()
-    gone = _("The files of this variant are gone. Run the conversion once more.")
+    gone = _("The files of this variant no longer exist. Run the conversion again.")
     row = next((row for row in results.load(variant.conversion)["rows"] if row["target"] == variant.target), None)
     if row is None:
         raise NotKept(gone)

@@ -47,10 +47,10 @@ def check(targets: Iterable[str], *, cards: int, kind: str) -> None:
     refusals = Refusals()
     with refusals:
         if not set(names) <= set(available()):
-            message = _("TensorRT builds on an NVIDIA card, and no machine here has one. Choose another variant.")
+            message = _("TensorRT builds on an NVIDIA GPU, and no node has one. Choose another variant.")
             raise Invalid(message, field="targets")
         if not cards or kind != GPU.name:
-            raise Invalid(_("TensorRT builds for the card that it runs on. Ask for one card."), field="gpus_per_node")
+            raise Invalid(_("TensorRT builds for the GPU it runs on. Request one GPU."), field="gpus_per_node")
     refusals.end()
 
 

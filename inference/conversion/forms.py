@@ -42,48 +42,54 @@ class ConversionForm(ResourceForm):
         label=_("Dataset"),
         queryset=DatasetVersion.objects.none(),
         empty_label=_("Choose a dataset"),
-        help_text=_("Annotated images: some are for calibration, on others it is measured what each variant loses."),
+        help_text=_(
+            "Annotated images: some are used for calibration, others to measure the accuracy loss of each variant."
+        ),
     )
     max_loss = forms.FloatField(
-        label=_("Largest loss"),
+        label=_("Maximum loss"),
         min_value=0,
         max_value=1,
         initial=conversions.MAX_LOSS,
-        help_text=_("By how much the main figure, such as AP50 or accuracy, may be lower. 0.01 is one point of 100."),
+        help_text=_("Allowed decrease of the main metric, such as AP50 or accuracy. 0.01 is one percentage point."),
     )
     keep = forms.ChoiceField(
-        label=_("Becomes a version"),
+        label=_("Promote"),
         choices=[(name, KEEP_LABELS[name]) for name in conversions.KEEP_CHOICES],
         initial=conversions.KEEP_FASTEST,
-        help_text=_("The others can be kept from the page of the conversion as long as its files are there."),
+        help_text=_("The other variants can be promoted on the page of the conversion as long as their files exist."),
     )
     split = forms.ChoiceField(
-        label=_("Measured on"),
+        label=_("Evaluated on"),
         choices=SPLITS,
         required=False,
         initial=training_data.AUTO,
-        help_text=_("Automatic: test, else validation, else the images that the model did not learn from."),
+        help_text=_("Automatic: test, otherwise val, otherwise the images that the model was not trained on."),
     )
     looks = forms.IntegerField(
-        label=_("Pictures for calibration"),
+        label=_("Images for calibration"),
         min_value=conversions.LEAST_LOOKS,
         max_value=conversions.MOST_LOOKS,
         initial=conversions.LOOKS,
-        help_text=_("Of the training split where there is one, else of those that nothing is measured on."),
+        help_text=_("From the training split if available, otherwise from images not used for evaluation."),
     )
     method = forms.ChoiceField(
-        label=_("Ranges by"),
+        label=_("Calibration method"),
         choices=[(name, METHOD_LABELS[name]) for name in variant_catalog.METHODS],
         initial=variant_catalog.MINMAX,
     )
     name = forms.CharField(
-        label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the model.")
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Leave empty to derive it from the model."),
     )
     gpus_per_node = forms.IntegerField(
-        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
     )
     cpus = forms.FloatField(
-        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
     )
 
     ADVANCED = ("split", "looks", "method", "name")

@@ -42,7 +42,7 @@ class ConversionKind(JobKind):
     view_action = Action.MODELS_VIEW
     submit_action = Action.MODELS_MANAGE
     can = Capabilities(pause=True, suspend=True, finish=False, restore=True)
-    about_restore = gettext_lazy("Goes on after the variants that are done.")
+    about_restore = gettext_lazy("Continues after the finished variants.")
     related = ("conversion",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -74,7 +74,7 @@ class ConversionKind(JobKind):
         model = ModelVersion.objects.usable_by(job.owner).filter(pk=conversion.version_id or 0)
         data = DatasetVersion.objects.usable_by(job.owner).filter(pk=conversion.data_id or 0)
         if not model.exists() or not data.exists():
-            raise Vanished(_("The model or the dataset of this conversion is no longer there for you."))
+            raise Vanished(_("You can no longer access the model or the dataset of this conversion."))
         cluster_for(job.owner, job.cluster)
 
     def url(self, job: Job) -> str:

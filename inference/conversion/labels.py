@@ -12,17 +12,17 @@ from inference.conversion.converter import variant_catalog
 
 STATE_LABELS = {
     variant_catalog.ACCEPTED: gettext_lazy("Accepted"),
-    variant_catalog.REFUSED: gettext_lazy("Loses too much"),
-    variant_catalog.FAILED: gettext_lazy("Cannot be made"),
+    variant_catalog.REFUSED: gettext_lazy("Loss too high"),
+    variant_catalog.FAILED: gettext_lazy("Not possible"),
 }
 METHOD_LABELS = {
-    variant_catalog.MINMAX: gettext_lazy("Lowest and highest value"),
-    variant_catalog.ENTROPY: gettext_lazy("Least loss of information (entropy)"),
-    variant_catalog.PERCENTILE: gettext_lazy("All but the rarest values (percentile)"),
+    variant_catalog.MINMAX: gettext_lazy("Minimum and maximum"),
+    variant_catalog.ENTROPY: gettext_lazy("Entropy (minimum information loss)"),
+    variant_catalog.PERCENTILE: gettext_lazy("Percentile (ignore outliers)"),
 }
 KEEP_LABELS = {
-    "fastest": gettext_lazy("The fastest that is accepted"),
-    "all": gettext_lazy("All that are accepted"),
+    "fastest": gettext_lazy("The fastest accepted variant"),
+    "all": gettext_lazy("All accepted variants"),
     "none": gettext_lazy("None"),
 }
 
@@ -35,7 +35,7 @@ def texts() -> list[str]:
 def label(target: str) -> str:
     """What a variant is called."""
     if target == variant_catalog.SOURCE:
-        return _("As it is")
+        return _("Unchanged")
     return _(variant_catalog.TARGETS[target].label) if target in variant_catalog.TARGETS else target
 
 

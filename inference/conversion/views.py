@@ -36,9 +36,9 @@ class ConversionPages(JobRowPages[Conversion]):
     dataset = Column(_("Dataset"), "row.data_label", sort="dataset")
     table = Table(NAME, STATE, MODEL, dataset, variants, OWNER, CREATED)
     region, title = "conversions", _("Conversions")
-    lead = _("Smaller and faster variants of a model, each judged on real images before anybody uses it.")
+    lead = _("Smaller and faster variants of a model, each evaluated on real images before use.")
     filter_label, no_match_text = _("Filter conversions"), _("No conversion matches.")
-    empty_text = _("No conversions yet. One makes a model smaller and faster, and tells what that costs.")
+    empty_text = _("No conversions yet. A conversion makes a model smaller and faster, and measures the loss.")
     new_title = _("New conversion")
 
 

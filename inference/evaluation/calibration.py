@@ -127,10 +127,12 @@ def costs(content: Mapping[str, Any], *, wrong: float, missed: float) -> Costs |
     for name, value in (("wrong", wrong), ("missed", missed)):
         with refusals:
             if not math.isfinite(value) or not 0 <= value <= MAX_COST:
-                raise Invalid(_("A cost is a number from 0 to %(most)s.") % {"most": f"{MAX_COST:,.0f}"}, field=name)
+                raise Invalid(
+                    _("A cost must be a number from 0 to %(most)s.") % {"most": f"{MAX_COST:,.0f}"}, field=name
+                )
     with refusals:
         if not refusals and not wrong and not missed:
-            raise Invalid(_("One of the two costs something."), field="missed")
+            raise Invalid(_("One of the two costs must be greater than 0."), field="missed")
     refusals.end()
     try:
         thresholds = [float(entry) for entry in content["thresholds"]]
@@ -165,10 +167,10 @@ def choose(evaluation: Evaluation, threshold: float | None) -> None:
     with refusals:
         results.check_predictions(evaluation)
         if task is None or not task.pages.threshold:
-            raise Invalid(_("Answers of this task have no lowest score that callers choose."))
+            raise Invalid(_("Predictions of this task have no confidence threshold."))
     with refusals:
         if threshold is not None and (finite(threshold) is None or not 0 < threshold < 1):
-            raise Invalid(_("Give a score above 0 and below 1."), field="threshold")
+            raise Invalid(_("Enter a threshold between 0 and 1."), field="threshold")
     refusals.end()
     evaluation.chosen_threshold = threshold
     evaluation.save(update_fields=["chosen_threshold"])

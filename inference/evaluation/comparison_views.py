@@ -32,10 +32,10 @@ from inference.registry.task_labels import NONE
 
 PER_PAGE = 6
 SHOWN = {
-    "differ": gettext_lazy("Where they differ most"),
-    "only_first": gettext_lazy("Only %(first)s is right"),
-    "only_second": gettext_lazy("Only %(second)s is right"),
-    "both_wrong": gettext_lazy("Neither is right"),
+    "differ": gettext_lazy("Largest differences"),
+    "only_first": gettext_lazy("Only %(first)s is correct"),
+    "only_second": gettext_lazy("Only %(second)s is correct"),
+    "both_wrong": gettext_lazy("Neither is correct"),
 }
 
 
@@ -87,7 +87,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     """A part of the gallery: images of two evaluations side by side; `?show=` see `differences.disagreements`."""
     rows, _base = differences.select_evaluations(request.user, numbers_of(request))
     if len(rows) != 2:
-        raise Invalid(_("Choose two evaluations."), field="evaluation")
+        raise Invalid(_("Select two evaluations."), field="evaluation")
     show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
     pairs, more = differences.disagreements((rows[0], rows[1]), show=show, begin=begin, count=PER_PAGE)
     contents = [results.load(row) or {} for row in rows]

@@ -121,14 +121,14 @@ def select_evaluations(
     """
     wanted = list(dict.fromkeys(numbers))
     if not LEAST <= len(wanted) <= MOST:
-        message = _("Choose from %(least)s to %(most)s evaluations.") % {"least": LEAST, "most": MOST}
+        message = _("Select %(least)s to %(most)s evaluations.") % {"least": LEAST, "most": MOST}
         raise Invalid(message, field="evaluation")
     evaluations = Evaluation.objects.visible_to(user).for_list().in_bulk(wanted)
     if missing := [str(number) for number in wanted if number not in evaluations]:
-        raise NotFound(_("There is no evaluation %(numbers)s.") % {"numbers": ", ".join(missing)})
+        raise NotFound(_("Evaluation %(numbers)s not found.") % {"numbers": ", ".join(missing)})
     rows = [evaluations[number] for number in wanted]
     if base is not None and base not in evaluations:
-        raise Invalid(_("The base is one of the evaluations that are compared."), field="base")
+        raise Invalid(_("The baseline must be one of the compared evaluations."), field="base")
     first = evaluations[base] if base is not None else rows[0]
     refusals = Refusals()
     for row in rows:
@@ -138,13 +138,14 @@ def select_evaluations(
         with refusals:
             if row.task != first.task:
                 raise Invalid(
-                    _("%(name)s judged another task than %(first)s.") % {"name": row, "first": first},
+                    _("%(name)s evaluated a different task than %(first)s.") % {"name": row, "first": first},
                     field="evaluation",
                 )
         with refusals:
             if _data(row) != _data(first):
                 message = _(
-                    "%(name)s judged %(data)s, %(first)s judged %(other)s. Compare on the same version and split."
+                    "%(name)s used %(data)s, %(first)s used %(other)s. Compare evaluations on the same version "
+                    "and split."
                 )
                 facts = {"name": row, "first": first, "data": _data_name(row), "other": _data_name(first)}
                 raise Invalid(message % facts, field="evaluation")
@@ -210,7 +211,7 @@ def paired(rows: Sequence[Evaluation]) -> list[list[dict[str, Any]]]:
     first = by_path[0].keys()
     for row, own in zip(rows, by_path, strict=True):
         if own.keys() != first:
-            message = _("%(name)s judged %(count)s images, %(first)s judged %(other)s, and %(common)s are the same.")
+            message = _("%(name)s evaluated %(count)s images, %(first)s evaluated %(other)s; %(common)s are the same.")
             facts = {"name": row, "first": rows[0], "count": len(own), "other": len(first)}
             raise Invalid(message % (facts | {"common": len(own.keys() & first)}), field="evaluation")
     order = sorted(first)
@@ -354,5 +355,5 @@ def _filter_pairs(both: list[Pair], right: Callable[[Mapping[str, Any]], bool] |
         both.sort(key=lambda pair: -max(pair[0]["badness"], pair[1]["badness"]))
     else:
         choices = "differ, only_first, only_second, both_wrong" if right is not None else "differ"
-        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "show", "words": choices}, field="show")
+        raise Invalid(_("%(name)s must be one of %(words)s.") % {"name": "show", "words": choices}, field="show")
     return both

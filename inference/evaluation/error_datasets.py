@@ -74,13 +74,13 @@ def read_mistakes(content: Mapping[str, Any]) -> Mistakes | None:
 def check_kind(kind: str) -> None:
     """Refuse what is no kind of mistake; "" is any image."""
     if kind and kind not in KINDS:
-        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "mistake", "words": ", ".join(KINDS)},
+        raise Invalid(_("%(name)s must be one of %(words)s.") % {"name": "mistake", "words": ", ".join(KINDS)},
                       field="mistake")  # fmt: skip
 
 
 def _check_cell(cell: str) -> None:
     if cell and not re.fullmatch(r"\d{0,6},\d{0,6}", cell):
-        raise Invalid(_("A cell is two places in the confusion matrix: 0,1."), field="cell")
+        raise Invalid(_("A cell is two indices in the confusion matrix: 0,1."), field="cell")
 
 
 def name_for(evaluation: Evaluation, user: User) -> str:
@@ -110,7 +110,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
         check_kind(mistake)
         _check_cell(cell)
         if not mistake and not cell:
-            raise Invalid(_("Say of which images: a kind of mistake, or a cell of the confusion matrix."),
+            raise Invalid(_("Specify the images: an error type, or a cell of the confusion matrix."),
                           field="mistake")  # fmt: skip
     with refusals:
         datasets.check(owner=by, name=name)
@@ -119,9 +119,9 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
     refusals.end()
     paths = _paths(evaluation, mistake, cell)
     if not paths:
-        raise NothingToMend(_("No image is behind this."))
+        raise NothingToMend(_("No matching images."))
     if len(paths) > MAX_IMAGES:
-        message = _("At most %(most)s images become a dataset, and %(count)s are behind this.")
+        message = _("A dataset can contain at most %(most)s images; %(count)s are selected.")
         raise NothingToMend(message % {"count": f"{len(paths):,}", "most": f"{MAX_IMAGES:,}"})
     length = sum(_bytes(version.images_path / path) for path in paths)
     metadata = {
@@ -139,7 +139,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
 def _version(evaluation: Evaluation, by: User) -> DatasetVersion:
     version: DatasetVersion | None = DatasetVersion.objects.usable_by(by).filter(pk=evaluation.version_id or 0).first()
     if version is None:
-        raise NotFound(_("The images of this evaluation are gone, or are not yours to use."))
+        raise NotFound(_("The images of this evaluation were deleted or are not accessible to you."))
     return version
 
 
@@ -160,7 +160,7 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
     number = ids.number(metadata.get("evaluation", "")) or 0
     evaluation = Evaluation.objects.visible_to(user).select_related("job").filter(pk=number).first()
     if evaluation is None:
-        raise NotFound(_("The evaluation is gone."))
+        raise NotFound(_("The evaluation was deleted."))
     version = _version(evaluation, user)
     mistake = metadata.get("mistake", "")
     check_kind(mistake)

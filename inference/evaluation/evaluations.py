@@ -167,11 +167,11 @@ def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split:
         check_fit(model, version, split)
     with refusals:
         if split == UNSEEN and training_data.for_model(model, owner=user) is None:
-            message = _("It is not known which images %(model)s learned from. Choose another split.")
+            message = _("The training images of %(model)s are unknown. Choose another split.")
             raise Invalid(message % {"model": model}, field="split")
     with refusals:
         if resources.get("gpus_per_node", 0) > MAX_GPUS:
-            raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
+            raise Invalid(_("An evaluation uses at most one GPU."), field="gpus_per_node")
     refusals.end()
 
 
@@ -221,13 +221,13 @@ def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) 
     with refusals:
         if not model_version.can_be_evaluated:
             raise CannotEvaluate(
-                _("%(model)s came without model.json, so its answers cannot be judged.") % {"model": model_version},
+                _("%(model)s has no model.json, so its predictions cannot be evaluated.") % {"model": model_version},
                 field="model_version",
             )
     with refusals:
         if not version.annotated or not version.is_ready:
             raise CannotEvaluate(
-                _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version},
+                _("%(version)s is not annotated, so nothing can be evaluated on it.") % {"version": version},
                 field="version",
             )
         _check_split(version, split)
@@ -241,7 +241,7 @@ def _check_split(version: DatasetVersion, split: str) -> None:
     if split not in ("", UNSEEN) and not version.splits.get(split):
         available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
         raise Invalid(
-            _("%(version)s has no split “%(split)s”. It has: %(known)s.")
+            _("%(version)s has no split “%(split)s”. Available splits: %(known)s.")
             % {"version": version, "split": split, "known": available or _("none")},
             field="split",
         )
@@ -250,7 +250,7 @@ def _check_split(version: DatasetVersion, split: str) -> None:
 def _check_alike(model_version: ModelVersion, version: DatasetVersion) -> None:
     if version.task not in TASKS[model_version.task].data:
         raise CannotEvaluate(
-            _("A %(model)s model cannot be judged on a dataset for %(data)s.")
+            _("A %(model)s model cannot be evaluated on a dataset for %(data)s.")
             % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},
             field="version",
         )
@@ -258,7 +258,7 @@ def _check_alike(model_version: ModelVersion, version: DatasetVersion) -> None:
         c["name"].strip().lower() for c in version.classes
     }
     if not shared:
-        raise CannotEvaluate(_("The model and the dataset share no class name."), field="version")
+        raise CannotEvaluate(_("The model and the dataset have no class name in common."), field="version")
 
 
 def checked_parameters(values: Mapping[str, Any]) -> dict[str, float]:
@@ -272,7 +272,9 @@ def checked_parameters(values: Mapping[str, Any]) -> dict[str, float]:
         with refusals:
             if name not in PARAMETERS:
                 names = ", ".join(PARAMETERS)
-                raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": names})
+                raise Invalid(
+                    _("Unknown parameter “%(name)s”. Available parameters: %(known)s.") % {"name": name, "known": names}
+                )
     for name, parameter in PARAMETERS.items():
         with refusals:
             checked[name] = _number(name, parameter, values.get(name))

@@ -51,41 +51,41 @@ class EvaluationForm(ScriptFields, ResourceForm):
         choices=SPLITS,
         required=False,
         initial=training_data.AUTO,
-        help_text=_("Automatic: test, else validation, else the images that the model did not learn from."),
+        help_text=_("Automatic: test, otherwise val, otherwise the images that the model was not trained on."),
     )
     name = forms.CharField(
         label=_("Name"),
         max_length=100,
         required=False,
         validators=[TITLE],
-        help_text=_("Empty: made of model and dataset."),
+        help_text=_("Leave empty to combine model and dataset."),
     )
     gpus_per_node = forms.IntegerField(
-        label=_("Cards"), min_value=0, max_value=128, initial=0, help_text=_("0 uses the processor.")
+        label=_("GPUs"), min_value=0, max_value=128, initial=0, help_text=_("0 uses the CPU.")
     )
     score_threshold = forms.FloatField(
-        label=_("Lowest score kept"), min_value=0.0001, max_value=1, initial=0.01, required=False
+        label=_("Minimum confidence"), min_value=0.0001, max_value=1, initial=0.01, required=False
     )
     iou_threshold = forms.FloatField(
-        label=_("Overlap at which one box stays"), min_value=0.05, max_value=1, initial=0.5, required=False
+        label=_("IoU threshold of NMS"), min_value=0.05, max_value=1, initial=0.5, required=False
     )
     max_detections = forms.IntegerField(
         label=_("Boxes per image"), min_value=1, max_value=1000, initial=100, required=False
     )
     cpus = forms.FloatField(
-        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
     )
     batch = forms.IntegerField(label=_("Images per batch"), min_value=1, max_value=256, initial=8, required=False)
 
     altered_images = forms.IntegerField(
-        label=_("Images judged in altered copies"),
+        label=_("Images evaluated in altered copies"),
         min_value=0,
         max_value=5000,
         initial=0,
         required=False,
         help_text=_(
-            "Shows how much worse it does on blurred, noisy, hard compressed and too bright images. Each takes the "
-            "time of 12 more, of 15 where it may be rotated too. 0: none."
+            "Measures the loss of accuracy on blurred, noisy, compressed and overexposed images. Each image "
+            "takes as long as 12 more, or 15 with rotation. 0: none."
         ),
     )
 

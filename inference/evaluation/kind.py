@@ -35,7 +35,7 @@ class EvaluationKind(JobKind):
     device_kinds = DEVICE_KINDS
     label = gettext_lazy("Evaluation")
     plural = gettext_lazy("Evaluations")
-    hint = gettext_lazy("Measure on other data")
+    hint = gettext_lazy("Evaluate on other data")
     icon = "evaluation"
     order = 60
     list_page = "inference:evaluation-list"
@@ -97,7 +97,7 @@ class EvaluationKind(JobKind):
         model = ModelVersion.objects.usable_by(job.owner).filter(pk=evaluation.model_version_id or 0)
         version = DatasetVersion.objects.usable_by(job.owner).filter(pk=evaluation.version_id or 0)
         if not model.exists() or not version.exists():
-            raise Vanished(_("The model or the dataset of this evaluation is no longer there for you."))
+            raise Vanished(_("You can no longer access the model or the dataset of this evaluation."))
         cluster_for(job.owner, job.cluster)
         uses.check_restore(job)
 

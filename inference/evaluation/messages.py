@@ -10,40 +10,43 @@ from aiplatform.lib.wording import Wording, labelled
 EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
 OWN_SCRIPT = {
     "no_figures": Wording(
-        _("The script wrote no %(name)s. Let it write one, names and their numbers, into the folder in AIP_OUTPUT_DIR.")
+        _("The script did not write %(name)s. It must write names and numbers into the folder in AIP_OUTPUT_DIR.")
     ),
-    "too_large": Wording(_("%(name)s is larger than %(most)s KiB. Write figures alone.")),
-    "no_json": Wording(_("%(name)s is no JSON: %(error)s Write it with json.dump.")),
-    "no_table": Wording(_("%(name)s must be one object of JSON with names and their numbers.")),
-    "empty": Wording(_("%(name)s holds no figure. Write at least one name with a number.")),
-    "too_many": Wording(_("There are %(count)s figures, more than %(most)s. Leave some out.")),
-    "odd_name": Wording(_("“%(name)s” is no name of a figure: use 1 to %(most)s printable characters.")),
-    "no_number": Wording(_("%(name)s is %(value)s, which is no finite number. Leave it out, or write a number.")),
-    "too_deep": Wording(_("%(name)s holds more than a number. Figures are nested one level at most.")),
-    "twice": Wording(_("%(name)s is written twice. Give each figure its own name.")),
+    "too_large": Wording(_("%(name)s is larger than %(most)s KiB. Write only metrics.")),
+    "no_json": Wording(_("%(name)s is not valid JSON: %(error)s Write it with json.dump.")),
+    "no_table": Wording(_("%(name)s must be one JSON object with names and numbers.")),
+    "empty": Wording(_("%(name)s contains no metric. Write at least one name with a number.")),
+    "too_many": Wording(_("%(count)s metrics exceed the limit of %(most)s. Remove some.")),
+    "odd_name": Wording(_("“%(name)s” is not a valid metric name: use 1 to %(most)s printable characters.")),
+    "no_number": Wording(_("%(name)s is %(value)s, which is not a finite number. Remove it, or write a number.")),
+    "too_deep": Wording(_("%(name)s contains more than a number. Metrics can be nested one level at most.")),
+    "twice": Wording(_("Duplicate metric %(name)s. Use unique names.")),
     "more": Wording(ngettext_lazy("And %(count)s more problem.", "And %(count)s more problems.", "count")),
-    "failed": Wording(_("%(file)s ended with exit code %(code)s. Its console says why; mend it and run again.")),
+    "failed": Wording(_("%(file)s exited with code %(code)s. See its output, correct it and run again.")),
 }
 _REFUSALS = {
-    "needs_another_person": _("another person must approve it"),
+    "needs_another_person": _("approval by another user is required"),
     "version_archived": _("the version is archived"),
-    "wrong_stage": _("there is no way from its stage to approved"),
+    "wrong_stage": _("the current stage cannot change to approved"),
 }
 PROMOTION = {
-    "given": Wording(_("Promoted: %(metric)s is %(value)s, asked was %(bound)s.")),
-    "missed": Wording(_("Not promoted: %(metric)s is %(value)s, at least %(bound)s is asked.")),
-    "exceeded": Wording(_("Not promoted: %(metric)s is %(value)s, at most %(bound)s is asked.")),
+    "given": Wording(_("Promoted: %(metric)s is %(value)s; required: %(bound)s.")),
+    "missed": Wording(_("Not promoted: %(metric)s is %(value)s; at least %(bound)s is required.")),
+    "exceeded": Wording(_("Not promoted: %(metric)s is %(value)s; at most %(bound)s is required.")),
     "not_better": Wording(_("Not promoted: %(metric)s is %(value)s, and %(than)s, which is %(alias)s, has %(other)s.")),
     "not_measured": Wording(
         _("Not promoted: %(than)s, which is %(alias)s, was not evaluated on the same data. Evaluate it first.")
     ),
-    "is_it": Wording(_("Not promoted: %(than)s is %(alias)s already.")),
-    "no_figure": Wording(_("Not promoted: the evaluation has no figure %(metric)s.")),
-    "incomplete": Wording(_("Not promoted: not all images were judged.")),
+    "is_it": Wording(_("Not promoted: %(than)s is already %(alias)s.")),
+    "no_figure": Wording(_("Not promoted: the evaluation has no metric %(metric)s.")),
+    "incomplete": Wording(_("Not promoted: some images were not evaluated.")),
     "own_script": Wording(
-        _("Not promoted: a rule approves by an own script only where whoever made the rule began the evaluation.")
+        _(
+            "Not promoted: a rule uses the result of a custom script only if the author of the rule started "
+            "the evaluation."
+        )
     ),
-    "author": Wording(_("Not promoted: who made the rule may no longer edit the model. Make it anew.")),
-    "owner": Wording(_("Not promoted: who ran the evaluation may not edit the model.")),
+    "author": Wording(_("Not promoted: the author of the rule can no longer edit the model. Create the rule again.")),
+    "owner": Wording(_("Not promoted: the owner of the evaluation cannot edit the model.")),
     "refused": Wording(_("Not promoted: %(why)s."), why=labelled("code", lambda code: _REFUSALS.get(code, code))),
 }

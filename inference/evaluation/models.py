@@ -23,7 +23,7 @@ SPLIT_LABELS: dict[str, Any] = {
     "test": _("Test"),
     "val": _("Validation"),
     "train": _("Training"),
-    "unseen": _("Images it did not learn from"),
+    "unseen": _("Images it was not trained on"),
     "": _("All images"),
 }
 

@@ -60,11 +60,11 @@ def check(
     with refusals:
         metrics = metrics_of(model)
         if metric not in metrics:
-            message_text = _("There is no figure “%(name)s” for this model. Known: %(known)s.")
+            message_text = _("Unknown metric “%(name)s” for this model. Available metrics: %(known)s.")
             raise Invalid(message_text % {"name": metric[:50], "known": ", ".join(metrics) or "–"}, field="metric")
     with refusals:
         if finite(bound) is None:
-            raise Invalid(_("Write a number."), field="bound")
+            raise Invalid(_("Must be a number."), field="bound")
     with refusals:
         if version is not None and split not in ("", "unseen") and not version.splits.get(split):
             message_text = _("%(version)s has no split “%(split)s”.")
@@ -76,12 +76,14 @@ def check(
         if gives_alias:
             aliases.check_name(gives_alias, field="gives_alias")
         if gives_stage not in ("", Stage.APPROVED):
-            raise Invalid(_("A rule can approve, nothing else."), field="gives_stage")
+            raise Invalid(_("A rule can only approve."), field="gives_stage")
         if not gives_alias and not gives_stage:
-            raise Invalid(_("Say what the version gets: an alias, the stage approved, or both."), field="gives_alias")
+            raise Invalid(
+                _("Choose what the version gets: an alias, the stage approved, or both."), field="gives_alias"
+            )
     with refusals:
         if model.rules.count() >= MAX_RULES:
-            raise Invalid(_("A model has at most %(most)s rules. Remove one first.") % {"most": MAX_RULES})
+            raise Invalid(_("A model can have at most %(most)s rules. Remove one first.") % {"most": MAX_RULES})
     refusals.end()
 
 

@@ -18,7 +18,7 @@ from inference.registry.models import Model, Stage
 class RuleForm(forms.Form):
     """What an evaluation must show, and what its version gets."""
 
-    metric = forms.ChoiceField(label=_("Figure"))
+    metric = forms.ChoiceField(label=_("Metric"))
     at_least = forms.TypedChoiceField(
         label=_("Must be"),
         choices=[("1", _("at least")), ("0", _("at most"))],
@@ -26,18 +26,18 @@ class RuleForm(forms.Form):
     )
     bound = forms.FloatField(label=_("Value"))
     version = DatasetVersionChoice(
-        label=_("Measured on"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
+        label=_("Evaluated on"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
     )
     split = forms.ChoiceField(label=_("Split"), choices=SPLIT_LABELS, required=False, initial="test")
     better_than = forms.CharField(
         label=_("And better than"),
         max_length=50,
         required=False,
-        help_text=_("An alias such as champion: the version must beat that one on the same data. Empty: none."),
+        help_text=_("An alias such as champion: the version must be better on the same data. Optional."),
     )
-    gives_alias = forms.CharField(label=_("Gets the alias"), max_length=50, required=False, initial="champion")
+    gives_alias = forms.CharField(label=_("Assigns the alias"), max_length=50, required=False, initial="champion")
     gives_stage = forms.ChoiceField(
-        label=_("Gets the stage"),
+        label=_("Assigns the stage"),
         choices=[("", _("none")), (Stage.APPROVED.value, Stage.APPROVED.label)],
         required=False,
     )

@@ -46,7 +46,7 @@ def model_rule_new(request: SignedInRequest, pk: int) -> HttpResponse:
             return redirect("inference:model-rules", pk)
     else:
         check_valid_fields(form, promotion.check, model=model)
-    lead = _("It judges each evaluation on this data that ends from now on, and says why where it gives nothing.")
+    lead = _("The rule checks each evaluation on this data that ends from now on, and reports why an alias is not set.")
     return _form(request, model, form, {"title": _("Promotion rule"), "lead": lead})
 
 

@@ -52,7 +52,7 @@ def evaluation_threshold(request: SignedInRequest, pk: int) -> HttpResponse:
     threshold = request.POST.get("threshold", "")
     with errors_as_messages(request):
         calibration.choose(evaluation, calibration.parse_number(threshold) if threshold else None)
-        messages.info(request, _("Services with this version begin with it, where a request names no score."))
+        messages.info(request, _("Default threshold for endpoints with this version, unless a request sets one."))
     return redirect("inference:evaluation-detail", pk)
 
 

@@ -61,8 +61,8 @@ def check_predictions(evaluation: Evaluation) -> None:
     """
     if evaluation.is_scripted:
         message = _(
-            "%(name)s was judged by an own script, which gave figures only. Evaluate without a script to see images, "
-            "mistakes, parts of the images, and scores."
+            "%(name)s was evaluated by a custom script, which reports only metrics. Evaluate without a script "
+            "to see images, errors, slices and confidences."
         )
         raise Invalid(message % {"name": evaluation}, field="evaluation")
 

@@ -59,16 +59,18 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **valu
     refusals = Refusals()
     with refusals:
         if not name.strip():
-            raise Invalid(_("Give a name."), field="name")
+            raise Invalid(_("Enter a name."), field="name")
         check_name(user, name, existing=existing)
     with refusals:
         if values.get("task", row.task) != row.task or row.task not in TASKS:
             raise Invalid(
-                _("A set keeps its task. The tasks are: %(tasks)s.") % {"tasks": ", ".join(TASKS)}, field="task"
+                _("The task of a parameter set cannot be changed. Available tasks: %(tasks)s.")
+                % {"tasks": ", ".join(TASKS)},
+                field="task",
             )
     with refusals:
         if values.get("visibility", row.visibility) not in EvaluationSet.Visibility.values:
-            raise Invalid(_("Choose one of the given values."), field="visibility")
+            raise Invalid(_("Choose one of the available values."), field="visibility")
     script = _script(row, values)
     with refusals:
         row.params = scripts.check(user, script) if script.is_asked else evaluations.checked_parameters(script.params)
@@ -109,10 +111,10 @@ def _check_data(row: EvaluationSet, values: Mapping[str, Any]) -> None:
     is_ours = not _script(row, values).is_asked
     if is_ours and version is not None and row.task in TASKS and version.task not in TASKS[row.task].data:
         raise Invalid(
-            _("%(version)s has no annotations that such a model is judged on.") % {"version": version}, field="version"
+            _("%(version)s has no annotations for evaluating such a model.") % {"version": version}, field="version"
         )
     if split not in (AUTO, *SPLIT_LABELS) and (version is None or not version.splits.get(split)):
-        raise Invalid(_("There is no split “%(split)s”.") % {"split": split}, field="split")
+        raise Invalid(_("Split “%(split)s” does not exist.") % {"split": split}, field="split")
 
 
 def _check_machines(row: EvaluationSet, values: Mapping[str, Any]) -> None:
@@ -120,11 +122,11 @@ def _check_machines(row: EvaluationSet, values: Mapping[str, Any]) -> None:
     refusals = Refusals()
     with refusals:
         if resources["gpus_per_node"] > evaluations.MAX_GPUS and not _script(row, values).is_asked:
-            raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
+            raise Invalid(_("An evaluation uses at most one GPU."), field="gpus_per_node")
     with refusals:
         if resources["cpus"] is None or not 0 < resources["cpus"] <= MOST_CORES:
             raise Invalid(
-                _("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CORES)}, field="cpus"
+                _("Request more than 0 and at most %(most)s cores.") % {"most": int(MOST_CORES)}, field="cpus"
             )
     with refusals:
         resource_request.check_shape(cast(resource_request.Resources, resources | {"cpus": 1.0}))
@@ -142,18 +144,19 @@ def submission_fields(row: EvaluationSet, fields: Mapping[str, Any], *, user: Us
     with refusals:
         if model.task != row.task:
             raise Invalid(
-                _("%(name)s is for models of another task: %(task)s.")
+                _("%(name)s is for models of a different task: %(task)s.")
                 % {"name": row.name, "task": row.get_task_display()},
                 field="parameter_set",
             )
     version = fields.get("version") or usable_version(row, user)
     with refusals:
         if version is None:
-            raise Invalid(_("Name a dataset: the one of %(name)s is not there for you.") % {"name": row.name},
+            raise Invalid(_("Specify a dataset: the dataset of %(name)s "
+                            "is not accessible to you.") % {"name": row.name},
                           field="version")  # fmt: skip
     with refusals:
         if row.image_label and row.image is None and "image" not in fields:
-            message = _("The image %(image)s of %(name)s was deleted. Name another one.")
+            message = _("The image %(image)s of %(name)s was deleted. Choose another one.")
             raise Invalid(message % {"image": row.image_label, "name": row.name}, field="image")
     refusals.end()
     saved = visible_values(user, row)
@@ -187,4 +190,4 @@ def check_name(user: User, name: str = "", *, existing: EvaluationSet | None = N
 
 
 def _name_taken() -> NameTaken:
-    return NameTaken(_("A parameter set of yours has this name. Choose another."))
+    return NameTaken(_("You already have a parameter set with this name. Choose another name."))

@@ -82,7 +82,7 @@ class EvaluationIn(ScriptIn, ResourcesIn):
         chosen = attrs.pop("parameter_set")
         if chosen is None:
             if attrs.get("version") is None:
-                raise serializers.ValidationError({"version": [_("Name a dataset version, or a parameter set.")]})
+                raise serializers.ValidationError({"version": [_("Specify a dataset version, or a parameter set.")]})
             return attrs
         left_out = set(saved_parameters.REQUEST_FIELDS) - set(self.initial_data)
         named = {name: value for name, value in attrs.items() if name not in left_out}

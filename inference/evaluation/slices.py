@@ -87,12 +87,12 @@ def find_evaluation(user: User, number: int) -> Evaluation:
     """
     row: Evaluation | None = Evaluation.objects.visible_to(user).for_list().filter(pk=number).first()
     if row is None:
-        raise NotFound(_("There is no evaluation %(numbers)s.") % {"numbers": number})
+        raise NotFound(_("Evaluation %(numbers)s not found.") % {"numbers": number})
     if not row.published_attempt or results.load(row) is None:
         raise Invalid(_("%(name)s has no results yet.") % {"name": row}, field="evaluation")
     results.check_predictions(row)
     if row.task not in TASKS:
-        raise Invalid(_("%(name)s is of a task that this platform no longer knows.") % {"name": row})
+        raise Invalid(_("%(name)s has a task that this platform no longer supports.") % {"name": row})
     return row
 
 
@@ -117,7 +117,7 @@ def compute(
 def _filtered(rows: Sequence[Evaluation], base: int, image_filter: ImageFilter, by: User | None) -> Iterator[Slice]:
     version = DatasetVersion.objects.visible_to(by).filter(pk=rows[base].version_id or 0).first() if by else None
     if version is None:
-        raise Invalid(_("The dataset is gone, or is not yours to see, so its images cannot be looked for."))
+        raise Invalid(_("The dataset was deleted or is not visible to you, so its images cannot be searched."))
     paths = image_filter.paths(version)
     entries = differences.paired(rows)
     with differences.readable(rows):

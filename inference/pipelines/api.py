@@ -267,5 +267,5 @@ def _revision(header: str) -> int:
     """
     text = header.strip().removeprefix("W/").strip('"')
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise Invalid(_("Say in If-Match which revision of the draft you began from."), field="If-Match")
+        raise Invalid(_("Send the revision of the draft that you edited in If-Match."), field="If-Match")
     return int(text)

@@ -53,18 +53,18 @@ def answer(approval: StepApproval, *, by: User, answer: str, comment: str = "") 
         AlreadyAnswered.
     """
     if answer not in ANSWERS:
-        raise Invalid(_("Answer passed or refused."), field="answer")
+        raise Invalid(_("Result is passed or rejected."), field="answer")
     if len(comment) > 500:
-        raise Invalid(_("A comment has at most 500 characters."), field="comment")
+        raise Invalid(_("The comment can have at most 500 characters."), field="comment")
     run_id = StepRun.objects.filter(pk=approval.step_run_id).values_list("run_id", flat=True).get()
     PipelineRun.objects.select_for_update().get(pk=run_id)
     step = StepRun.objects.get(pk=approval.step_run_id)
     if not approval.people.filter(pk=by.pk).exists():
-        raise NotAllowed(_("This question is put to others."))
+        raise NotAllowed(_("This approval request is assigned to other users."))
     if step.state != StepRun.State.ASKING:
-        raise AlreadyAnswered(_("This question is not open any more."))
+        raise AlreadyAnswered(_("This approval request is closed."))
     if approval.answers.filter(person=by).exists():
-        raise AlreadyAnswered(_("You have answered this question."))
+        raise AlreadyAnswered(_("You have already answered this request."))
     row = StepApprovalAnswer.objects.create(
         approval=approval, person=by, answer=answer, comment=comment.strip(), at=now()
     )

@@ -50,7 +50,7 @@ def problems(
     values_by_name = {name: parameter.default for name, parameter in spec.parameters.items()} | dict(parameters or {})
     problems: list[Problem] = []
     if not spec.steps:
-        problems.append(Problem("", "", _("There are no steps yet. Add one from the palette.")))
+        problems.append(Problem("", "", _("No steps yet. Add one from the palette.")))
     unset = (
         frozenset(name for name, value in values_by_name.items() if value in (None, "")) if parameters is None else NONE
     )
@@ -105,10 +105,10 @@ def _of_step(
 ) -> Iterator[Problem]:
     kind = KINDS.find(step.kind)
     if kind is None:
-        yield Problem(step.key, "kind", _("There is no step kind “%(kind)s”.") % {"kind": step.kind})
+        yield Problem(step.key, "kind", _("Unknown step kind “%(kind)s”.") % {"kind": step.kind})
         return
     if not user.can(kind.needs):
-        yield Problem(step.key, "", _("You are not allowed to do this: %(kind)s.") % {"kind": kind.label})
+        yield Problem(step.key, "", _("You do not have permission for: %(kind)s.") % {"kind": kind.label})
     yield from _inputs(spec, step, kind)
     yield from _conditions(spec, step)
     yield from _params(spec, step, kind, user, values.scope(values_by_name, step.key), unset)
@@ -119,18 +119,18 @@ def _inputs(spec: Spec, step: Step, kind: StepKind) -> Iterator[Problem]:
         port = kind.input(name)
         if port is None:
             names = ", ".join(item.name for item in kind.inputs) or _("none")
-            message = _("%(kind)s has no input “%(name)s”. Known: %(known)s.")
+            message = _("%(kind)s has no input “%(name)s”. Available inputs: %(known)s.")
             yield Problem(step.key, name, message % {"kind": kind.label, "name": name, "known": names})
             continue
         if len(links) > 1 and not port.many:
-            yield Problem(step.key, name, _("%(port)s takes one link only.") % {"port": port.label})
+            yield Problem(step.key, name, _("%(port)s accepts only one connection.") % {"port": port.label})
         for link in links:
             if problem := _misfit(spec, link, port, paired=link == step.each):
                 yield Problem(step.key, name, problem)
     for port in kind.inputs:
         if not port.optional and port.name not in step.inputs:
             facts = {"port": port.label, "type": TYPES[port.type]}
-            yield Problem(step.key, port.name, _("%(port)s is not connected: it needs %(type)s.") % facts)
+            yield Problem(step.key, port.name, _("%(port)s is not connected: it requires %(type)s.") % facts)
 
 
 def _misfit(spec: Spec, link: Link, port: Port, *, paired: bool) -> str:
@@ -141,17 +141,15 @@ def _misfit(spec: Spec, link: Link, port: Port, *, paired: bool) -> str:
     """
     output = output_of(spec, link)
     if output is None:
-        return _("%(link)s is not there: its step has no such output.") % {"link": link}
+        return _("%(link)s does not exist: its step has no such output.") % {"link": link}
     repeated = spec.steps[link.step].each is not None
     if repeated and not port.many and not paired:
-        message = _(
-            "%(link)s is there once for each item. Let this step run for each of %(link)s, or take another input."
-        )
+        message = _("%(link)s exists once per item. Run this step for each of %(link)s, or use another input.")
         return message % {"link": link}
     if output.type == port.type or (port.type == "any" and output.type != "signal"):
         return ""
     facts = {"link": link, "given": TYPES[output.type], "type": TYPES[port.type]}
-    return _("%(link)s is %(given)s, but this input takes %(type)s.") % facts
+    return _("%(link)s is %(given)s, but this input requires %(type)s.") % facts
 
 
 def output_of(spec: Spec, link: Link) -> Port | None:
@@ -164,17 +162,19 @@ def _conditions(spec: Spec, step: Step) -> Iterator[Problem]:
     if step.when is not None:
         output = output_of(spec, step.when)
         if output is None or output.type != "signal" or spec.steps[step.when.step].each is not None:
-            message = _("%(link)s is no answer. Take an output of a gate, a condition or an approval.")
+            message = _("%(link)s is not a decision. Use an output of a gate, a condition or an approval.")
             yield Problem(step.key, "when", message % {"link": step.when})
     if step.each is not None:
         output = output_of(spec, step.each)
         repeated = spec.steps[step.each.step].each is not None
         if output is None or (output.type != "list" and not repeated):
-            message = _("%(link)s is no list. Take the items of a list, or outputs of a step that runs for each item.")
+            message = _(
+                "%(link)s is not a list. Use the items of a list, or outputs of a step that runs for each item."
+            )
             yield Problem(step.key, "each", message % {"link": step.each})
         kind = KINDS.find(step.kind)
         if kind and any(port.type == "signal" for port in kind.outputs):
-            yield Problem(step.key, "each", _("A step that decides runs once, not for each item."))
+            yield Problem(step.key, "each", _("A gate runs once, not per item."))
 
 
 def _params(
@@ -187,11 +187,11 @@ def _params(
         return
     unknown = sorted(names - set(values_by_name))
     if unknown:
-        message = _("There is no parameter %(names)s. Add it to the pipeline, or write $${ for the characters ${.")
+        message = _("Unknown parameter %(names)s. Add it to the pipeline, or write $${ for the characters ${.")
         yield Problem(step.key, "", message % {"names": ", ".join(unknown)})
         return
     if values.uses_item(step.params) and step.each is None:
-        yield Problem(step.key, "each", _("${item} is known only in a step that runs for each item of a list."))
+        yield Problem(step.key, "each", _("${item} is available only in a step that runs for each item of a list."))
         return
     later = {name for name, value in step.params.items() if values.uses_item(value) or values.names(value) & unset}
     try:

@@ -112,13 +112,13 @@ def to_sentence(change: Change) -> str:
         case What.REMOVED:
             text = _("%(step)s was removed (%(kind)s).")
         case What.RENAMED:
-            text = _("%(name)s is now called %(step)s.")
+            text = _("%(name)s was renamed to %(step)s.")
         case What.KIND:
-            text = _("%(step)s was of the kind %(before)s and is %(after)s.")
+            text = _("The kind of %(step)s changed from %(before)s to %(after)s.")
         case What.REWIRED:
-            text = _("%(step)s takes %(name)s from %(after)s instead of %(before)s.")
+            text = _("%(step)s uses %(name)s from %(after)s instead of %(before)s.")
         case What.DEFAULT:
-            text = _("The pipeline's parameter %(name)s: %(before)s → %(after)s.")
+            text = _("Pipeline parameter %(name)s: %(before)s → %(after)s.")
         case _:
             text = _("%(step)s, %(name)s: %(before)s → %(after)s.")
     return text % facts

@@ -73,7 +73,7 @@ class Expression:
                 stack.append(_apply(str(value), args))
         answer = stack.pop()
         if not isinstance(answer, bool):
-            raise NoAnswer(_("“%(rule)s” is neither yes nor no: compare it with something.") % {"rule": self.text})
+            raise NoAnswer(_("“%(rule)s” is not a yes/no value: compare it with a value.") % {"rule": self.text})
         return answer and sound
 
 
@@ -88,10 +88,11 @@ def parse(text: str, *, switches: bool = False) -> Expression:
         Invalid: it is no rule; the sentence says where.
     """
     if not isinstance(text, str) or not text.strip():
-        raise Invalid(_("Write a rule, such as AP50 >= 0.85."))
+        raise Invalid(_("Enter a rule, such as AP50 >= 0.85."))
     if len(text) > MAX_LENGTH:
         raise Invalid(
-            _("A rule has at most %(most)s characters, this one %(has)s.") % {"most": MAX_LENGTH, "has": len(text)}
+            _("A rule can have at most %(most)s characters; this one has %(has)s.")
+            % {"most": MAX_LENGTH, "has": len(text)}
         )
     reader = _Reader(text, switches)
     reader.read_rule()
@@ -110,7 +111,7 @@ class _Reader:
         first = self.parts[0]
         sort = self.operation(0, 0)
         if self.now.sort is not Sort.END:
-            raise self.refused(self.now, _("an operator is missing before this, or it is too much."))
+            raise self.refused(self.now, _("an operator is missing before this, or this is redundant."))
         self.need_yesno(sort, first)
 
     @property
@@ -132,7 +133,7 @@ class _Reader:
             sign = self.next_part()
             if compared and sign.text in COMPARISONS:
                 raise self.refused(
-                    sign, _("compare two things at a time and join with and: 0.5 < AP50 and AP50 < 0.9.")
+                    sign, _("compare two values at a time and combine with and: 0.5 < AP50 and AP50 < 0.9.")
                 )
             second = self.now
             right = self.operand_after(sign, depth)
@@ -146,7 +147,7 @@ class _Reader:
     def operand(self, tighter: int, depth: int) -> Sort:
         part = self.next_part()
         if depth > MAX_DEPTH:
-            raise self.refused(part, _("at most %(most)s parentheses inside one another.") % {"most": MAX_DEPTH})
+            raise self.refused(part, _("at most %(most)s nested parentheses.") % {"most": MAX_DEPTH})
         if part.sort in (Sort.NUMBER, Sort.TEXT, Sort.YESNO):
             self.code.append(("push", part.value, 0))
             return part.sort
@@ -183,7 +184,7 @@ class _Reader:
             self.next_part()
         self.close()
         if (name.text == "abs") != (arg_count == 1):
-            what = _("abs takes one value, min and max take two or more.")
+            what = _("abs requires one value, min and max require two or more.")
             raise self.refused(name, what)
         self.code.append(("do", name.text, arg_count))
         return Sort.NUMBER
@@ -201,7 +202,7 @@ class _Reader:
             return Sort.YESNO
         if sign.text in ("==", "!="):
             if Sort.NAME not in (left[0], right[0]) and left[0] is not right[0]:
-                raise self.refused(sign, _("a number, a text and an answer are never equal to one another."))
+                raise self.refused(sign, _("numbers, texts and yes/no values are never equal to one another."))
             return Sort.YESNO
         self.need_number(*left)
         self.need_number(*right)
@@ -211,11 +212,13 @@ class _Reader:
         if sort is Sort.NAME and self.switches:
             return
         if sort is not Sort.YESNO:
-            raise self.refused(part, _("yes or no is needed here: compare it with something, such as AP50 >= 0.85."))
+            raise self.refused(
+                part, _("a yes/no value is required here: compare it with a value, such as AP50 >= 0.85.")
+            )
 
     def need_number(self, sort: Sort, part: Part) -> None:
         if sort not in (Sort.NUMBER, Sort.NAME):
-            raise self.refused(part, _("a number is needed here."))
+            raise self.refused(part, _("a number is required here."))
 
 
 def _check_known(names: frozenset[str], figures: Mapping[str, Value]) -> None:
@@ -263,7 +266,7 @@ def _to_value(name: str, value: Value) -> Value:
 def _apply(operator: str, operands: list[Value]) -> Value:
     if operator in ("and", "or", "not"):
         if not all(isinstance(operand, bool) for operand in operands):
-            raise NoAnswer(_("“%(what)s” needs yes or no on both sides.") % {"what": operator})
+            raise NoAnswer(_("“%(what)s” requires yes/no values on both sides.") % {"what": operator})
         return {"and": all(operands), "or": any(operands), "not": not operands[0]}[operator]
     if operator in ("==", "!="):
         if len({type(operand) for operand in operands}) > 1:
@@ -273,7 +276,9 @@ def _apply(operator: str, operands: list[Value]) -> Value:
     numbers = [operand for operand in operands if isinstance(operand, float)]
     if len(numbers) < len(operands):
         odd = next(operand for operand in operands if not isinstance(operand, float))
-        raise NoAnswer(_("“%(what)s” needs numbers, and %(value)s is none.") % {"what": operator, "value": _shown(odd)})
+        raise NoAnswer(
+            _("“%(what)s” requires numbers; %(value)s is not a number.") % {"what": operator, "value": _shown(odd)}
+        )
     return _arithmetic(operator, numbers)
 
 

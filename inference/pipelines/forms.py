@@ -29,12 +29,12 @@ class PipelineForm(forms.ModelForm):
 class NewPipelineForm(PipelineForm):
     """With what it begins with."""
 
-    template = forms.ChoiceField(label=gettext_lazy("Begin with"), required=False)
+    template = forms.ChoiceField(label=gettext_lazy("Starts with"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["template"] = forms.ChoiceField(
-            label=gettext_lazy("Begin with"), required=False, choices=templates.choices()
+            label=gettext_lazy("Starts with"), required=False, choices=templates.choices()
         )
 
 
@@ -42,12 +42,12 @@ class RunForm(forms.Form):
     """A field for each parameter, and how the run is carried out."""
 
     limit = forms.IntegerField(
-        label=gettext_lazy("At once"), min_value=1, max_value=runs.MAX_AT_ONCE, initial=runs.LIMIT,
-        help_text=gettext_lazy("Steps and items that may run at the same time."),
+        label=gettext_lazy("Parallel trials"), min_value=1, max_value=runs.MAX_AT_ONCE, initial=runs.LIMIT,
+        help_text=gettext_lazy("Steps and items that can run in parallel."),
     )  # fmt: skip
     use_cache = forms.BooleanField(
-        label=gettext_lazy("Use earlier results"), required=False, initial=True,
-        help_text=gettext_lazy("Steps whose parameters and inputs did not change are not done again."),
+        label=gettext_lazy("Reuse earlier results"), required=False, initial=True,
+        help_text=gettext_lazy("Steps with unchanged parameters and inputs are not run again."),
     )  # fmt: skip
     fail_fast = forms.BooleanField(label=gettext_lazy("Stop at the first failure"), required=False)
 
@@ -87,25 +87,28 @@ def _shown(value: Any) -> str:
 class TriggerForm(forms.Form):
     """What begins a run by itself."""
 
-    kind = forms.ChoiceField(label=gettext_lazy("What begins a run"), choices=PipelineTrigger.Kind.choices)
+    kind = forms.ChoiceField(label=gettext_lazy("Trigger"), choices=PipelineTrigger.Kind.choices)
     schedule = forms.CharField(
         label=gettext_lazy("Schedule"), required=False, max_length=200, initial="0 3 * * 0",
         help_text=gettext_lazy("Minute, hour, day, month, weekday: 0 3 * * 0 is Sunday at three."),
     )  # fmt: skip
     zone = forms.CharField(
         label=gettext_lazy("Time zone"), required=False, max_length=64,
-        help_text=gettext_lazy("A place such as Europe/Berlin. Where clocks change, a time is due once."),
+        help_text=gettext_lazy("A time zone such as Europe/Berlin. At clock changes, a time is due once."),
     )  # fmt: skip
     missed = forms.ChoiceField(
-        label=gettext_lazy("Times that were missed"), choices=PipelineTrigger.Missed.choices, required=False
+        label=gettext_lazy("Missed times"), choices=PipelineTrigger.Missed.choices, required=False
     )
     dataset = forms.ModelChoiceField(Dataset.objects.none(), label=gettext_lazy("Dataset"), required=False)
-    service = forms.ModelChoiceField(Service.objects.none(), label=gettext_lazy("Service"), required=False)
+    service = forms.ModelChoiceField(Service.objects.none(), label=gettext_lazy("Endpoint"), required=False)
     rule = forms.CharField(
-        label=gettext_lazy("Alarm rule"), required=False, max_length=30, help_text=gettext_lazy("Empty: any alarm.")
+        label=gettext_lazy("Alert rule"),
+        required=False,
+        max_length=30,
+        help_text=gettext_lazy("Leave empty for any alert."),
     )
     busy = forms.ChoiceField(
-        label=gettext_lazy("While an earlier run goes on"), choices=PipelineTrigger.Busy.choices, required=False
+        label=gettext_lazy("While an earlier run is active"), choices=PipelineTrigger.Busy.choices, required=False
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -116,13 +119,13 @@ class TriggerForm(forms.Form):
         )
         self.fields["service"] = forms.ModelChoiceField(
             Service.objects.visible_to(user).filter(owner=user).order_by("name"),
-            label=gettext_lazy("Service"),
+            label=gettext_lazy("Endpoint"),
             required=False,
         )
         kinds = [
             choice for choice in PipelineTrigger.Kind.choices if choice[0] != "alarm" or user.can(Action.CLUSTER_MANAGE)
         ]
-        self.fields["kind"] = forms.ChoiceField(label=gettext_lazy("What begins a run"), choices=kinds)
+        self.fields["kind"] = forms.ChoiceField(label=gettext_lazy("Trigger"), choices=kinds)
 
     def to_params(self) -> dict[str, Any]:
         """Return the fields that were filled in; empty ones use their defaults."""

@@ -132,14 +132,14 @@ def parse(content: Any, *, of_run: bool = False) -> Spec:
     """
     refusals = Refusals()
     if not isinstance(content, Mapping) or not is_sound(content):
-        raise Invalid(_("A pipeline is an object with “steps”."), field="spec")
+        raise Invalid(_("A pipeline must be an object with “steps”."), field="spec")
     if len(json.dumps(content, ensure_ascii=False).encode(errors="replace")) > MAX_BYTES:
-        raise Invalid(_("A pipeline has at most %(most)s MiB of text.") % {"most": MAX_BYTES >> 20}, field="spec")
+        raise Invalid(_("A pipeline can have at most %(most)s MiB of text.") % {"most": MAX_BYTES >> 20}, field="spec")
     with refusals:
         _check_keys(content, ("format", "parameters", "steps"), _("the pipeline"), field="spec")
     with refusals:
         if content.get("format", FORMAT) != FORMAT:
-            message = _("This platform reads format %(known)s of pipelines, not %(given)s.")
+            message = _("The pipeline format %(given)s is not supported, only %(known)s.")
             raise Invalid(message % {"known": FORMAT, "given": str(content["format"])[:20]}, field="spec")
     parameters: dict[str, Parameter] = {}
     with refusals:
@@ -147,9 +147,9 @@ def parse(content: Any, *, of_run: bool = False) -> Spec:
     steps: dict[str, Step] = {}
     raw = content.get("steps", {})
     if not isinstance(raw, Mapping):
-        raise Invalid(_("“steps” is an object: a name and a step."), field="spec")
+        raise Invalid(_("“steps” must be an object: a name and a step."), field="spec")
     if len(raw) > MAX_STEPS:
-        raise Invalid(_("A pipeline has at most %(most)s steps.") % {"most": MAX_STEPS}, field="spec")
+        raise Invalid(_("A pipeline can have at most %(most)s steps.") % {"most": MAX_STEPS}, field="spec")
     for key, entry in raw.items():
         with refusals:
             steps[key] = _step(key, entry, of_run)
@@ -200,7 +200,7 @@ def layout_of(content: Any, spec: Spec | None = None) -> dict[str, list[int]]:
         Invalid: it is no object.
     """
     if not isinstance(content, Mapping):
-        raise Invalid(_("“layout” is an object: a step and [x, y]."), field="layout")
+        raise Invalid(_("“layout” must be an object: a step and [x, y]."), field="layout")
     layout = {}
     for key, position in list(content.items())[:MAX_STEPS]:
         if spec is not None and key not in spec.steps:
@@ -224,13 +224,13 @@ def _is_number(value: Any) -> bool:
 def _check_keys(content: Mapping[str, Any], names: Sequence[str], where: str, *, field: str) -> None:
     unknown = [str(key)[:40] for key in content if key not in names]
     if unknown:
-        message = _("%(where)s has no “%(odd)s”. Known: %(known)s.")
+        message = _("%(where)s has no “%(odd)s”. Available: %(known)s.")
         raise Invalid(message % {"where": where, "odd": ", ".join(unknown[:5]), "known": ", ".join(names)}, field=field)
 
 
 def _parameters(content: Any, of_run: bool) -> dict[str, Parameter]:
     if not isinstance(content, Mapping) or (len(content) > MAX_PARAMETERS and not of_run):
-        message = _("“parameters” is an object of at most %(most)s names.")
+        message = _("“parameters” must be an object with at most %(most)s names.")
         raise Invalid(message % {"most": MAX_PARAMETERS}, field="parameters")
     refusals, parameters = Refusals(), {}
     for name, entry in content.items():
@@ -238,7 +238,7 @@ def _parameters(content: Any, of_run: bool) -> dict[str, Parameter]:
             if not _is_name(name, of_run) or name == "item":
                 raise Invalid(_name_rule(name), field="parameters")
             if not isinstance(entry, Mapping):
-                message = _("The parameter %(name)s is an object with a “default”.")
+                message = _("The parameter %(name)s must be an object with a “default”.")
                 raise Invalid(message % {"name": name}, field="parameters")
             _check_keys(entry, ("default", "note"), name, field="parameters")
             parameters[name] = Parameter(entry.get("default"), _note(entry.get("note", ""), "parameters"))
@@ -251,13 +251,13 @@ def _is_name(name: Any, of_run: bool) -> bool:
 
 
 def _name_rule(name: Any) -> str:
-    message = _("“%(name)s” is no name: begin with a small letter, then small letters, digits and _, at most 40.")
+    message = _("“%(name)s” is not a valid name: use lowercase letters, digits and _, a letter first, at most 40.")
     return message % {"name": str(name)[:40]}
 
 
 def _note(value: Any, field: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_NOTE:
-        raise Invalid(_("A note is a text of at most %(most)s characters.") % {"most": MAX_NOTE}, field=field)
+        raise Invalid(_("A note must be a text of at most %(most)s characters.") % {"most": MAX_NOTE}, field=field)
     return value.strip()
 
 
@@ -265,14 +265,14 @@ def _step(key: Any, content: Any, of_run: bool) -> Step:
     if not _is_name(key, of_run):
         raise Invalid(_name_rule(key), field="spec")
     if not isinstance(content, Mapping):
-        raise Invalid(_("Step %(step)s is an object with a “kind”.") % {"step": key}, field=key)
+        raise Invalid(_("Step %(step)s must be an object with a “kind”.") % {"step": key}, field=key)
     refusals, columns = Refusals(), dict[str, Any]()
     with refusals:
         _check_keys(content, _STEP_KEYS, key, field=key)
     with refusals:
         kind = content.get("kind")
         if not isinstance(kind, str) or not KIND.fullmatch(kind):
-            raise Invalid(_("Step %(step)s says no “kind”.") % {"step": key}, field=key)
+            raise Invalid(_("Step %(step)s has no “kind”.") % {"step": key}, field=key)
         columns["kind"] = kind
     readers = {
         "with": ("params", _params), "from": ("inputs", _inputs), "when": ("when", _link), "each": ("each", _link),
@@ -291,20 +291,20 @@ def _step(key: Any, content: Any, of_run: bool) -> Step:
 
 def _params(key: str, value: Any, _of_run: bool) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise Invalid(_("“with” of %(step)s is an object: a parameter and its value.") % {"step": key}, field=key)
+        raise Invalid(_("“with” of %(step)s must be an object: a parameter and its value.") % {"step": key}, field=key)
     return dict(value)
 
 
 def _inputs(key: str, content: Any, of_run: bool) -> dict[str, tuple[Link, ...]]:
     if not isinstance(content, Mapping):
-        raise Invalid(_("“from” of %(step)s is an object: an input and “step.output”.") % {"step": key}, field=key)
+        raise Invalid(_("“from” of %(step)s must be an object: an input and “step.output”.") % {"step": key}, field=key)
     read = {}
     for port, value in content.items():
         if not isinstance(port, str) or not NAME.fullmatch(port):
             raise Invalid(_name_rule(port), field=key)
         links = value if isinstance(value, list) else [value]
         if len(links) > MAX_LINKS and not of_run:
-            raise Invalid(_("At most %(most)s outputs feed one input.") % {"most": MAX_LINKS}, field=key)
+            raise Invalid(_("An input can have at most %(most)s connections.") % {"most": MAX_LINKS}, field=key)
         if links:
             read[port] = tuple(dict.fromkeys(_link(key, link, of_run) for link in links))
     return read
@@ -313,7 +313,7 @@ def _inputs(key: str, content: Any, of_run: bool) -> dict[str, tuple[Link, ...]]
 def _link(key: str, value: Any, of_run: bool) -> Link:
     step, dot, port = value.partition(".") if isinstance(value, str) else ("", "", "")
     if not dot or not _is_name(step, of_run) or not NAME.fullmatch(port):
-        message = _("“%(given)s” in %(step)s is no output: write the step, a dot and the output, such as train.model.")
+        message = _("“%(given)s” in %(step)s is not an output: write step.output, such as train.model.")
         raise Invalid(message % {"given": str(value)[:80], "step": key}, field=key)
     return Link(step, port)
 
@@ -321,7 +321,7 @@ def _link(key: str, value: Any, of_run: bool) -> Link:
 def _names(key: str, value: Any, of_run: bool) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     if (len(names) > MAX_LINKS and not of_run) or not all(_is_name(name, of_run) for name in names):
-        message = _("“after” of %(step)s is a list of at most %(most)s steps.")
+        message = _("“after” of %(step)s must be a list of at most %(most)s steps.")
         raise Invalid(message % {"step": key, "most": MAX_LINKS}, field=key)
     return tuple(sorted(set(names)))
 
@@ -330,19 +330,21 @@ def _rule(key: str, value: Any, _of_run: bool) -> Rule:
     for rule in RULES:
         if value == rule:
             return rule
-    raise Invalid(_("“rule” of %(step)s is one of %(known)s.") % {"step": key, "known": ", ".join(RULES)}, field=key)
+    raise Invalid(
+        _("“rule” of %(step)s must be one of %(known)s.") % {"step": key, "known": ", ".join(RULES)}, field=key
+    )
 
 
 def _retries(key: str, value: Any, _of_run: bool) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_RETRIES:
-        message = _("“retries” of %(step)s is a whole number from 0 to %(most)s.")
+        message = _("“retries” of %(step)s must be an integer from 0 to %(most)s.")
         raise Invalid(message % {"step": key, "most": MAX_RETRIES}, field=key)
     return value
 
 
 def _share(key: str, value: Any, _of_run: bool) -> float:
     if not _is_number(value) or not 0 <= value <= 1:
-        raise Invalid(_("“tolerate” of %(step)s is a number from 0 to 1.") % {"step": key}, field=key)
+        raise Invalid(_("“tolerate” of %(step)s must be a number from 0 to 1.") % {"step": key}, field=key)
     return float(value)
 
 
@@ -352,13 +354,13 @@ def _check_links(steps: Mapping[str, Step]) -> None:
         with refusals:
             missing = [name for name in step.sources if name not in steps]
             if missing:
-                message = _("%(step)s needs %(gone)s, which is not there.")
+                message = _("%(step)s requires %(gone)s, which does not exist.")
                 raise Invalid(message % {"step": key, "gone": ", ".join(missing)}, field=key)
     refusals.end()
     ordered = set(Spec(steps).order())
     if len(ordered) < len(steps):
         cycle = sorted(set(steps) - ordered)
-        message = _("These steps wait for each other in a circle: %(steps)s. Take one link away.")
+        message = _("These steps form a cycle: %(steps)s. Remove a connection.")
         raise Invalid(message % {"steps": ", ".join(cycle[:10])}, field=cycle[0])
 
 

@@ -75,11 +75,11 @@ def parameters_of(spec: Spec, params: Mapping[str, Any]) -> dict[str, Any]:
     """
     values.check(dict(params))
     if not is_sound(dict(params)):
-        raise Invalid(_("A number is too large, or no number, or a text has a NUL."), field="parameters")
+        raise Invalid(_("A number is too large or invalid, or a text contains NUL."), field="parameters")
     unknown = sorted(set(params) - set(spec.parameters))
     if unknown:
         names = ", ".join(sorted(spec.parameters)) or _("none")
-        message = _("This pipeline has no parameter %(odd)s. Known: %(known)s.")
+        message = _("This pipeline has no parameter %(odd)s. Available parameters: %(known)s.")
         raise Invalid(message % {"odd": ", ".join(unknown)[:200], "known": names}, field="parameters")
     return {name: params.get(name, parameter.default) for name, parameter in spec.parameters.items()}
 
@@ -107,11 +107,12 @@ def version_named(name: str, word: str, user: User, authors: frozenset[int] = fr
     if not chosen and (number := ids.number(name)):
         chosen = list(visible.filter(pk=number))
     if not chosen:
-        message = _("There is no pipeline “%(name)s” that you may see. Of another person, write its number.")
+        message = _("Pipeline “%(name)s” not found. For a pipeline of another user, write its number.")
         raise Invalid(message % {"name": name[:80]}, field="pipeline")
     if named and chosen[0].owner_id not in trusted:
         message = _(
-            "%(name)s is somebody else's, who may give this name to another pipeline. Write its number: %(number)s."
+            "%(name)s belongs to another user, who can give this name to another pipeline. Write its number: "
+            "%(number)s."
         )
         raise Invalid(message % {"name": name[:80], "number": chosen[0].pk}, field="pipeline")
     versions = chosen[0].versions.order_by("-number")
@@ -122,7 +123,7 @@ def version_named(name: str, word: str, user: User, authors: frozenset[int] = fr
         message = _("The pipeline %(name)s has no version %(word)s.")
         raise Invalid(message % {"name": chosen[0], "word": word[:20]}, field="version")
     if word == "latest" and version.created_by_id not in trusted:
-        message = _("Somebody else saved the newest version of %(name)s. Look at it, and say its number: %(number)s.")
+        message = _("Another user saved the newest version of %(name)s. Review it, and enter its number: %(number)s.")
         raise Invalid(message % {"name": chosen[0], "number": version.number}, field="version")
     return version
 
@@ -160,15 +161,15 @@ class _Inlining:
         self, step: Step, outer_params: Mapping[str, Any], within: tuple[int | None, ...], *, is_used: bool
     ) -> None:
         if step.each is not None:
-            raise Invalid(_("A pipeline inside runs once. Give the list to steps inside it."))
+            raise Invalid(_("A nested pipeline runs once. Use the list in steps inside it."))
         if step.retries:
-            raise Invalid(_("Steps inside a pipeline try again, not the pipeline. Give them the retries."))
+            raise Invalid(_("Retries apply to steps inside a pipeline, not to the pipeline. Set them there."))
         if len(within) >= MAX_DEPTH:
-            raise Invalid(_("Pipelines stand in one another at most %(most)s deep.") % {"most": MAX_DEPTH})
+            raise Invalid(_("Pipelines can be nested at most %(most)s levels deep.") % {"most": MAX_DEPTH})
         own_params = KINDS.get(KIND).checked(values.substitute(dict(step.params), outer_params))
         version, spec = self._load_version(own_params["pipeline"], own_params["version"])
         if version.pipeline_id in within:
-            raise Invalid(_("The pipeline %(name)s stands in itself.") % {"name": version.pipeline})
+            raise Invalid(_("The pipeline %(name)s contains itself.") % {"name": version.pipeline})
         inner = parameters_of(spec, own_params["parameters"] or {})
         self.parameters |= {f"{step.key}/{name}": Parameter(value) for name, value in inner.items()}
         begin = f"{step.key}/begin"
@@ -212,17 +213,17 @@ class _Inlining:
             result = leaves[0].rpartition("/")[2]
         if result and result not in spec.steps:
             names = ", ".join(sorted(spec.steps)[:20])
-            message = _("There is no step “%(result)s” inside. There are: %(known)s.")
+            message = _("Step “%(result)s” not found inside. Available steps: %(known)s.")
             raise Invalid(message % {"result": result[:40], "known": names})
         if not result and is_used:
-            raise Invalid(_("Several steps inside come last. Say in “result” which of them gives what this one gives."))
+            raise Invalid(_("Several final steps exist. Name in “result” the one whose outputs are returned."))
         if result:
             self.stands_for |= {Link(step.key, port): (Link(f"{step.key}/{result}", port),) for port in PORTS}
 
     def _add(self, step: Step) -> None:
         self.steps[step.key] = step
         if len(self.steps) > graph.MAX_STEPS:
-            message = _("With all that stands inside there are more than %(most)s steps.")
+            message = _("Including nested pipelines this has more than %(most)s steps.")
             raise Invalid(message % {"most": graph.MAX_STEPS})
 
     def wired(self) -> dict[str, Step]:

@@ -32,19 +32,19 @@ from workers.jobs import actions, transitions
 TYPES: Mapping[str, Any] = {
     "dataset": gettext_lazy("Dataset"),
     "model": gettext_lazy("Model"),
-    "figures": gettext_lazy("Figures"),
+    "figures": gettext_lazy("Metrics"),
     "list": gettext_lazy("List"),
-    "service": gettext_lazy("Service"),
+    "service": gettext_lazy("Endpoint"),
     "file": gettext_lazy("File"),
     "signal": gettext_lazy("Answer"),
-    "any": gettext_lazy("Anything"),
+    "any": gettext_lazy("Any type"),
 }
 GROUPS: Mapping[str, Any] = {
     "data": gettext_lazy("Data"),
-    "people": gettext_lazy("People"),
+    "people": gettext_lazy("Users"),
     "train": gettext_lazy("Train"),
     "judge": gettext_lazy("Evaluate and decide"),
-    "ship": gettext_lazy("Put to work"),
+    "ship": gettext_lazy("Deploy"),
     "other": gettext_lazy("Other"),
 }
 NOTHING = Message()
@@ -107,21 +107,24 @@ class Param:
             return self._number(value)
         if self.form == "yesno":
             if not isinstance(value, bool):
-                raise Invalid(_("%(name)s is true or false.") % {"name": self.label}, field=self.name)
+                raise Invalid(_("%(name)s must be true or false.") % {"name": self.label}, field=self.name)
             return value
         if self.form == "json":
             return value
         if self.form in ("secret", "secrets"):
             return self._names(value)
         if not isinstance(value, str | int | float) or isinstance(value, bool):
-            raise Invalid(_("%(name)s is a text.") % {"name": self.label}, field=self.name)
+            raise Invalid(_("%(name)s must be a text.") % {"name": self.label}, field=self.name)
         text = str(value)
         if len(text) > MAX_TEXT_LENGTH:
-            message = _("%(name)s has at most %(most)s characters.") % {"name": self.label, "most": MAX_TEXT_LENGTH}
+            message = _("%(name)s can have at most %(most)s characters.") % {
+                "name": self.label,
+                "most": MAX_TEXT_LENGTH,
+            }
             raise Invalid(message, field=self.name)
         values = [choice for choice, _label in self.choices]
         if self.form == "choice" and text not in values:
-            message = _("%(name)s is one of %(known)s.") % {"name": self.label, "known": ", ".join(values)}
+            message = _("%(name)s must be one of %(known)s.") % {"name": self.label, "known": ", ".join(values)}
             raise Invalid(message, field=self.name)
         return text
 
@@ -132,22 +135,24 @@ class Param:
         if not names or len(names) > (MAX_SECRETS if self.form == "secrets" else 1):
             what = _("names of at most %(most)s secrets") % {"most": MAX_SECRETS}
             what = what if self.form == "secrets" else _("the name of one secret")
-            raise Invalid(_("%(name)s is %(what)s.") % {"name": self.label, "what": what}, field=self.name)
+            raise Invalid(_("%(name)s must be %(what)s.") % {"name": self.label, "what": what}, field=self.name)
         for name in names:
             if not isinstance(name, str) or not named_secrets.is_name(name):
-                message = _("%(name)s takes names of secrets, never the secret itself: capital letters, digits and _.")
+                message = _(
+                    "%(name)s requires names of secrets, never the secret itself: capital letters, digits and _."
+                )
                 raise Invalid(message % {"name": self.label}, field=self.name)
         return list(dict.fromkeys(names)) if self.form == "secrets" else str(names[0])
 
     def _number(self, value: Any) -> float:
         number = None if isinstance(value, bool) else finite(value)
         if number is None or (self.form == "whole" and number != int(number)):
-            what = _("a whole number") if self.form == "whole" else _("a number")
-            raise Invalid(_("%(name)s is %(what)s.") % {"name": self.label, "what": what}, field=self.name)
+            what = _("an integer") if self.form == "whole" else _("a number")
+            raise Invalid(_("%(name)s must be %(what)s.") % {"name": self.label, "what": what}, field=self.name)
         if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):
             low = "–∞" if self.low is None else f"{self.low:g}"
             high = "∞" if self.high is None else f"{self.high:g}"
-            message = _("%(name)s is from %(low)s to %(high)s.")
+            message = _("%(name)s must be from %(low)s to %(high)s.")
             raise Invalid(message % {"name": self.label, "low": low, "high": high}, field=self.name)
         return int(number) if self.form == "whole" else number
 
@@ -252,7 +257,7 @@ class StepKind:
         for name in content:
             with refusals:
                 if name not in names:
-                    message = _("%(kind)s has no parameter “%(name)s”. Known: %(known)s.")
+                    message = _("%(kind)s has no parameter “%(name)s”. Available parameters: %(known)s.")
                     facts = {"kind": self.label, "name": name[:40], "known": ", ".join(sorted(names)) or _("none")}
                     raise Invalid(message % facts, field=name[:40])
         for param in self.params:
@@ -322,9 +327,9 @@ def completed(row: StepRun) -> Job:
     """
     job = row.job
     if job is None:
-        raise StepFailed(_("Its job was deleted."))
+        raise StepFailed(_("The job was deleted."))
     if job.state not in COMPLETED:
-        raise StepFailed(job.message or _("Its job ended as %(state)s.") % {"state": job.get_state_display()})
+        raise StepFailed(job.message or _("The job ended as %(state)s.") % {"state": job.get_state_display()})
     return job
 
 

@@ -52,7 +52,7 @@ class PipelineVersion(models.Model):
     number = models.PositiveIntegerField()
     spec = models.JSONField()  # canonical, see graph.canonical
     sha256 = models.CharField(max_length=64)  # of its meaning
-    note = models.CharField(_("what changed"), max_length=200, blank=True)
+    note = models.CharField(_("changes"), max_length=200, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
 
@@ -109,9 +109,9 @@ class PipelineRun(models.Model):
     # wishes
     cancel = models.BooleanField(default=False)
     skip = models.JSONField(default=list)  # steps
-    limit = models.PositiveIntegerField(_("at once"), default=16)
+    limit = models.PositiveIntegerField(_("immediately"), default=16)
     fail_fast = models.BooleanField(_("stop at the first failure"), default=False)
-    use_cache = models.BooleanField(_("use earlier results"), default=True)
+    use_cache = models.BooleanField(_("reuse earlier results"), default=True)
 
     is_due = models.BooleanField(default=True)  # something may have to be begun: set with each change, see loop.py
     revision = models.PositiveIntegerField(default=0)  # rises with each change that a page shows
@@ -139,7 +139,7 @@ class StepRun(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
-        ASKING = "asking", _("Asks people")
+        ASKING = "asking", _("Asks users for approval")
         STARTED = "started", _("Running")
         OK = "ok", _("Completed")
         CACHED = "cached", _("From an earlier run")
@@ -231,33 +231,33 @@ class PipelineTrigger(models.Model):
     """
 
     class Kind(models.TextChoices):
-        CRON = "cron", _("By the clock")
+        CRON = "cron", _("By schedule")
         DATASET = "dataset", _("New version of a dataset")
-        DRIFT = "drift", _("Drift of a service")
-        ALARM = "alarm", _("Alarm of the platform")
+        DRIFT = "drift", _("Drift of an endpoint")
+        ALARM = "alarm", _("Platform alert")
         WEBHOOK = "webhook", _("Webhook")
 
     class Busy(models.TextChoices):  # while any run of the pipeline is active, regardless of its owner
-        SKIP = "skip", _("Leave it out")
+        SKIP = "skip", _("Skip")
         ALLOW = "allow", _("Run both")
         CANCEL = "cancel", _("Cancel the earlier run")
 
     class Missed(models.TextChoices):
-        LATEST = "latest", _("Make up for the latest only")
-        ALL = "all", _("Make up for all")
-        NONE = "none", _("Make up for none")
+        LATEST = "latest", _("Catch up the latest only")
+        ALL = "all", _("Catch up all")
+        NONE = "none", _("Skip all")
 
     pipeline = models.ForeignKey(Pipeline, models.CASCADE, related_name="triggers")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="pipeline_triggers")
-    kind = models.CharField(_("what begins a run"), max_length=8, choices=Kind)
+    kind = models.CharField(_("triggers of runs"), max_length=8, choices=Kind)
     is_on = models.BooleanField(_("on"), default=True)
     schedule = models.CharField(_("schedule"), max_length=200, blank=True)  # five fields of cron
     zone = models.CharField(_("time zone"), max_length=64, blank=True)
-    missed = models.CharField(_("times that were missed"), max_length=6, choices=Missed, default=Missed.LATEST)
+    missed = models.CharField(_("missed times"), max_length=6, choices=Missed, default=Missed.LATEST)
     dataset = models.ForeignKey("datasets.Dataset", models.CASCADE, null=True, blank=True, related_name="+")
     service = models.ForeignKey("inference.Service", models.CASCADE, null=True, blank=True, related_name="+")
-    rule = models.CharField(_("alarm rule"), max_length=30, blank=True)  # key of an AlarmRule; "": any
-    busy = models.CharField(_("while an earlier run goes on"), max_length=6, choices=Busy, default=Busy.SKIP)
+    rule = models.CharField(_("alert rule"), max_length=30, blank=True)  # key of an AlarmRule; "": any
+    busy = models.CharField(_("while an earlier run is active"), max_length=6, choices=Busy, default=Busy.SKIP)
     parameters = models.JSONField(default=dict)  # of its runs
     agreed = models.PositiveIntegerField(default=0)  # number of the version that its owner agreed to; 0: none
     secret = models.TextField(blank=True, editable=False)  # of a webhook, see aiplatform.lib.sealed

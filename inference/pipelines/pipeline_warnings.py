@@ -85,8 +85,8 @@ def _words(name: str, metrics: dict[str, frozenset[str]]) -> str:
     similar = difflib.get_close_matches(word, names, n=_MAX_SUGGESTIONS, cutoff=0.5)
     facts = {"name": name, "steps": ", ".join(metrics), "near": ", ".join(similar)}
     if similar:
-        return _("%(steps)s gives no figure %(name)s, so the gate would fail. Near it: %(near)s.") % facts
-    message = _("%(steps)s gives no figure %(name)s, so the gate would fail. Look at an evaluation for its figures.")
+        return _("%(steps)s has no metric %(name)s, so the gate would fail. Similar metrics: %(near)s.") % facts
+    message = _("%(steps)s has no metric %(name)s, so the gate would fail. See an evaluation for its metrics.")
     return message % facts
 
 

@@ -96,6 +96,8 @@ def _unreadable(rule: str, at: int) -> str:
     if sign in "&|!":
         return _("%(here)s: write and, or and not as words.") % {"here": here}
     if sign in "`\"'":
-        return _("%(here)s: the second quote is missing.") % {"here": here}
-    message = _("%(here)s: no rule has this. Put a name with other characters in backticks, such as `AP50@small`.")
+        return _("%(here)s: the closing quote is missing.") % {"here": here}
+    message = _(
+        "%(here)s: not part of the rule syntax. Put a name with special characters in backticks, such as `AP50@small`."
+    )
     return message % {"here": here}

@@ -262,12 +262,12 @@ def item_words(counts: Mapping[str, int]) -> str:
 
 
 TRIGGERS = {
-    "manual": gettext_lazy("By hand"),
-    "api": gettext_lazy("By the API"),
-    "cron": gettext_lazy("By the clock"),
+    "manual": gettext_lazy("Manually"),
+    "api": gettext_lazy("By API"),
+    "cron": gettext_lazy("By schedule"),
     "dataset": gettext_lazy("New dataset version"),
-    "drift": gettext_lazy("Drift of a service"),
-    "alarm": gettext_lazy("Alarm"),
+    "drift": gettext_lazy("Drift of an endpoint"),
+    "alarm": gettext_lazy("Alert"),
     "webhook": gettext_lazy("Webhook"),
 }
 
@@ -284,6 +284,6 @@ def trigger_words(trigger: PipelineTrigger) -> str:
         "cron": f"{trigger.schedule} · {trigger.zone}",
         "dataset": str(trigger.dataset or ""),
         "drift": str(trigger.service or ""),
-        "alarm": trigger.rule or str(_("any alarm")),
+        "alarm": trigger.rule or str(_("any alert")),
     }
     return texts.get(trigger.kind, "")

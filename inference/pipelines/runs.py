@@ -41,7 +41,7 @@ def start(
         Invalid: see `checks.check`.
     """
     if not 1 <= limit <= MAX_AT_ONCE:
-        raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MAX_AT_ONCE}, field="limit")
+        raise Invalid(_("1 to %(most)s steps can run in parallel.") % {"most": MAX_AT_ONCE}, field="limit")
     spec = graph.parse(version.spec)
     params = inlining.parameters_of(spec, parameters or {})
     # who begins a run by hand takes the word of the version's author; a trigger takes its owner's alone, see `firing`
@@ -70,7 +70,7 @@ def cancel(run: PipelineRun) -> PipelineRun:
     """
     fresh = _held(run)
     if fresh.is_over:
-        raise NotNow(_("It is over."))
+        raise NotNow(_("The study has ended."))
     PipelineRun.objects.filter(pk=run.pk).update(cancel=True, revision=F("revision") + 1)
     approvals.wake(run.pk)
     return _fresh(run)
@@ -87,7 +87,9 @@ def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> P
     """
     current = _held(run)
     if current.owner_id != by.pk and not by.sees_everything:
-        raise NotAllowed(_("Steps run as the owner of the run, who alone repeats them. Begin a run of your own."))
+        raise NotAllowed(
+            _("Steps run with the permissions of the run's owner, who alone can repeat them. Start a run of your own.")
+        )
     spec = graph.parse(current.spec, of_run=True)
     _check_step(spec, step)
     rows = [
@@ -96,7 +98,7 @@ def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> P
     ]
     actions = retry_from(spec.steps, rows, inlining.entry_of(spec, step))
     if not actions:
-        raise NotNow(_("This step, or one after it, is under way. Wait for its end, or cancel the run."))
+        raise NotNow(_("This step, or a later one, is in progress. Wait until it ends, or cancel the run."))
     StepRun.objects.bulk_create(
         StepRun(run=current, step=item.step, item=STEP_ITEM, attempt=item.attempt) for item in actions
     )
@@ -124,7 +126,7 @@ def skip(run: PipelineRun, step: str) -> PipelineRun:
     step = inlining.entry_of(spec, step)
     newest = fresh.step_runs.filter(step=step, item=STEP_ITEM).order_by("-attempt").first()
     if fresh.is_over or newest is None or newest.state not in (StepRun.State.WAITING, StepRun.State.ASKING):
-        raise NotNow(_("Only a step that waits can be skipped."))
+        raise NotNow(_("Only a waiting step can be skipped."))
     skipped = sorted({*fresh.skip, step})
     PipelineRun.objects.filter(pk=run.pk).update(skip=skipped, revision=F("revision") + 1)
     approvals.wake(run.pk)
@@ -133,7 +135,7 @@ def skip(run: PipelineRun, step: str) -> PipelineRun:
 
 def _check_step(spec: graph.Spec, step: str) -> None:
     if step not in spec.steps:
-        raise Invalid(_("There is no step “%(step)s” in this run.") % {"step": step[:80]}, field="step")
+        raise Invalid(_("This run has no step “%(step)s”.") % {"step": step[:80]}, field="step")
 
 
 def _held(run: PipelineRun) -> PipelineRun:

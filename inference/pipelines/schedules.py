@@ -42,7 +42,7 @@ def check(expr: str, zone: str) -> None:
         zone_named(zone)
     refusals.end()
     if not next_times(expr, zone, datetime(2024, 1, 1, tzinfo=UTC), 1):
-        raise Invalid(_("No day is ever like this: “%(given)s”.") % {"given": expr}, field="schedule")
+        raise Invalid(_("No date matches “%(given)s”.") % {"given": expr}, field="schedule")
 
 
 def next_times(expr: str, zone: str, after: datetime, count: int = 5) -> list[datetime]:
@@ -89,28 +89,32 @@ def zone_named(name: str) -> ZoneInfo:
             raise ValueError
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
-        message = _("“%(name)s” is no time zone. Write a place, such as Europe/Berlin or Asia/Shanghai, or UTC.")
+        message = _("Unknown time zone “%(name)s”. Use a name such as Europe/Berlin, Asia/Shanghai or UTC.")
         raise Invalid(message % {"name": str(name)[:64]}, field="zone") from exc
 
 
 def _fields(expr: str) -> list[str]:
     """Return the five fields of a valid expression."""
     if not isinstance(expr, str) or len(expr) > MAX_LENGTH:
-        raise Invalid(_("A schedule has at most %(most)s characters.") % {"most": MAX_LENGTH}, field="schedule")
+        raise Invalid(_("A schedule can have at most %(most)s characters.") % {"most": MAX_LENGTH}, field="schedule")
     fields = _SHORT.get(expr.strip().lower(), expr).split()
     if len(fields) == 6:
-        message = _("A schedule starts nothing more often than each minute: leave the seconds out, five fields remain.")
+        message = _(
+            "The shortest interval of a schedule is one minute: remove the seconds, so that five fields remain."
+        )
         raise Invalid(message, field="schedule")
     if len(fields) != 5:
         message = _(
-            "A schedule has five fields: minute, hour, day of the month, month, day of the week, such as 30 2 * * SUN. "
-            "“%(given)s” has %(has)s."
+            "A schedule must have five fields: minute, hour, day of the month, month, day of the week, such as "
+            "30 2 * * SUN. “%(given)s” has %(has)s."
         )
         raise Invalid(message % {"given": expr[:80], "has": len(fields)}, field="schedule")
     try:
         CronSim(" ".join(fields), datetime(2024, 1, 1))  # noqa: DTZ001  no zone: the hands of a clock
     except (CronSimError, AssertionError, ValueError) as exc:
-        message = _("“%(given)s” is no schedule: %(what)s cannot be read. For Sundays at half past two: 30 2 * * SUN.")
+        message = _(
+            "“%(given)s” is not a valid schedule: %(what)s cannot be parsed. For Sundays at 02:30: 30 2 * * SUN."
+        )
         what = _BAD.get(str(exc))
         raise Invalid(
             message % {"given": expr[:80], "what": what() if what else _("a field")}, field="schedule"

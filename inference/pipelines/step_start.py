@@ -66,7 +66,7 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     }
     missing = [port.label for port in kind.inputs if not port.optional and not inputs.get(port.name)]
     if missing:
-        raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
+        raise StepFailed(_("No value for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
     suffix = f"_{step.item}" if step.item != STEP_ITEM else ""
     name = titles.derive_name(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
     return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name, parameters=params_by_name)

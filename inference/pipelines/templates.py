@@ -28,7 +28,10 @@ TEMPLATES.register(
     Template(
         "train_and_judge",
         gettext_lazy("Train, evaluate, decide"),
-        gettext_lazy("Trains on the newest version of a dataset, evaluates the model, and says if it is good enough."),
+        gettext_lazy(
+            "Trains on the newest version of a dataset, evaluates the model, and decides whether it is good "
+            "enough."
+        ),
         {
             "format": 1,
             "parameters": {
@@ -40,7 +43,7 @@ TEMPLATES.register(
                 "train": {"kind": "train", "with": {"minutes": "${minutes}"}, "from": {"data": "data.data"}},
                 "evaluate": {"kind": "evaluate", "from": {"data": "data.data", "model": "train.model"}},
                 "gate": {"kind": "gate", "with": {"rule": "AP50 >= 0.5"}, "from": {"figures": "evaluate.figures"}},
-                "good": {"kind": "notify", "with": {"text": "Good enough"}, "from": {"for": "train.model"},
+                "good": {"kind": "notify", "with": {"text": "Target value"}, "from": {"for": "train.model"},
                          "when": "gate.passed"},
                 "bad": {"kind": "notify", "with": {"text": "Not good enough"}, "from": {"for": "train.model"},
                         "when": "gate.refused"},
@@ -53,8 +56,11 @@ TEMPLATES.register(
 TEMPLATES.register(
     Template(
         "from_images_to_use",
-        gettext_lazy("From images to a model in use"),
-        gettext_lazy("The usual order: annotation by people, training, evaluation, a gate, approval, INT8, a service."),
+        gettext_lazy("From images to a deployed model"),
+        gettext_lazy(
+            "The standard workflow: manual annotation, training, evaluation, a gate, approval, INT8, an "
+            "endpoint."
+        ),
         {
             "format": 1,
             "parameters": {
@@ -84,8 +90,8 @@ TEMPLATES.register(
         "every_sunday",
         gettext_lazy("Retrain every Sunday"),
         gettext_lazy(
-            "Where people accepted 200 new images: trains, ships only what is better by a significant margin, tried on "
-            "a tenth of the requests, and rolls back if errors rise. Add a trigger by the clock."
+            "After 200 newly accepted images: trains, deploys only significantly better models, starts with a "
+            "tenth of the requests, and rolls back if errors increase. Add a schedule trigger."
         ),
         {
             "format": 1,
@@ -127,7 +133,7 @@ TEMPLATES.register(
 def choices() -> list[tuple[str, str]]:
     """For a form: an empty canvas first."""
     return [
-        ("", _("An empty canvas")),
+        ("", _("Empty canvas")),
         *((template.name, f"{template.label}: {template.description}") for template in TEMPLATES),
     ]
 

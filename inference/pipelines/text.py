@@ -86,12 +86,16 @@ def merge_text(text: str, spec: Mapping[str, Any], layout: Mapping[str, Sequence
 
 def _read(nodes: Sequence[Node]) -> Read:
     if not nodes or not isinstance(nodes[0].value, dict):
-        raise Invalid(_("A pipeline's text begins with keys, such as steps: and below it the steps."), field="text")
+        raise Invalid(
+            _("The text of a pipeline starts with keys, such as steps: followed by the indented steps."), field="text"
+        )
     if len(nodes) == 1:
         return Read(nodes[0].value)
     second = nodes[1].value
     if not isinstance(second, dict) or set(second) != {"layout"} or not isinstance(second["layout"], dict):
-        raise Invalid(_("The second document holds layout: and below it the place of each step."), field="text")
+        raise Invalid(
+            _("The second document must contain layout: and below it the position of each step."), field="text"
+        )
     return Read(nodes[0].value, second["layout"])
 
 

@@ -72,16 +72,16 @@ def documents(text: str) -> list[Node]:
         Invalid: it is too long, no YAML, or has what this module leaves out; the sentence names the line.
     """
     if len(text) > MAX_BYTES or len(text.encode(errors="replace")) > MAX_BYTES:
-        raise Invalid(_("The text has more than %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="text")
+        raise Invalid(_("The text is larger than %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="text")
     try:
         return _Reader(text).read()
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        message = _("Line %(line)s is no YAML: %(what)s.")
+        message = _("Line %(line)s is not valid YAML: %(what)s.")
         what = {"line": mark.line + 1 if mark else 1, "what": exc.problem or exc.context or ""}
         raise Invalid(message % what, field="text") from exc
     except (yaml.YAMLError, UnicodeError) as exc:
-        raise Invalid(_("The text has characters that YAML does not allow."), field="text") from exc
+        raise Invalid(_("The text contains characters that YAML does not permit."), field="text") from exc
 
 
 def plain(text: str) -> Any:
@@ -124,10 +124,10 @@ class _Reader:
                 self.refuse(line, _("the text has too many values up to here."))
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
                 self.refuse(
-                    line, _("anchors and aliases (& and *) are not read here: write the values out, or quote the text.")
+                    line, _("anchors and aliases (& and *) are not supported: write the values out, or quote the text.")
                 )
             if getattr(event, "tag", None) is not None:
-                self.refuse(line, _("tags (!) are not read here: leave it out, or quote the text."))
+                self.refuse(line, _("tags (!) are not supported: remove the tag, or quote the text."))
             if isinstance(event, yaml.ScalarEvent):
                 self.scalar(event)
             elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
@@ -136,7 +136,7 @@ class _Reader:
                 self.finish(event)
             elif isinstance(event, yaml.DocumentStartEvent):
                 if len(self.done) == MAX_DOCUMENTS:
-                    self.refuse(line, _("at most two documents are read: the pipeline and its layout."))
+                    self.refuse(line, _("at most two documents are supported: the pipeline and its layout."))
                 self.document = line
         return self.done
 
@@ -148,14 +148,14 @@ class _Reader:
         if self.open and isinstance(self.open[-1].value, dict) and self.keys[-1] is None:
             self.keys[-1] = (event.value, Key(start.line, start.column, end.column))
             if event.value in self.open[-1].value:
-                self.refuse(start.line, _("“%(key)s” stands here a second time.") % {"key": event.value[:80]})
+                self.refuse(start.line, _("Duplicate key “%(key)s”.") % {"key": event.value[:80]})
             return
         value, last = event.value, end.line
         if event.implicit[0] and not event.style:
             try:
                 value = plain(event.value)
             except ValueError:
-                message = _("put “%(text)s” in quotes if it is a text; else write true, false or a plain number.")
+                message = _("quote “%(text)s” if it is a text; otherwise write true, false or a plain number.")
                 self.refuse(start.line, message % {"text": event.value[:80]})
         if end.column == 0 and last > start.line:
             last -= 1
@@ -168,9 +168,9 @@ class _Reader:
         mapping = isinstance(event, yaml.MappingStartEvent)
         start = event.start_mark
         if len(self.open) >= MAX_DEPTH:
-            self.refuse(start.line, _("at most %(most)s lists and mappings inside one another.") % {"most": MAX_DEPTH})
+            self.refuse(start.line, _("at most %(most)s nested lists and mappings.") % {"most": MAX_DEPTH})
         if self.open and isinstance(self.open[-1].value, dict) and self.keys[-1] is None:
-            self.refuse(start.line, _("a key is a text, not a list or a mapping."))
+            self.refuse(start.line, _("a key must be a text, not a list or a mapping."))
         block = mapping and not event.flow_style
         self.open.append(Node({} if mapping else [], start.line, start.line, start.column, block=block))
         self.keys.append(None)

@@ -143,7 +143,7 @@ def version_draft(request: SignedInRequest, pk: int, number: int) -> HttpRespons
     revision = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else -1
     with errors_as_messages(request):
         writing.keep_draft(pipeline, request.user, spec=row.spec, layout=pipeline.layout, revision=revision)
-        message = _("You draw on from version %(number)s. Save it to make it the newest.")
+        message = _("You continue from version %(number)s. Save it to make it the newest.")
         messages.info(request, message % {"number": number})
         return redirect("pipelines:edit", pk)
     return redirect("pipelines:version", pk, number)

@@ -30,7 +30,7 @@ def pair(key: str, value: Any, indent: int = 0) -> list[str]:
     """
     start = " " * indent + key_text(key) + ":"
     if indent > 2 * MAX_DEPTH:
-        raise Invalid(_("At most %(most)s lists and mappings inside one another.") % {"most": MAX_DEPTH}, field="text")
+        raise Invalid(_("At most %(most)s nested lists and mappings.") % {"most": MAX_DEPTH}, field="text")
     if isinstance(value, Mapping) and value:
         return [start, *(line for name, item in value.items() for line in pair(str(name), item, indent + 2))]
     if isinstance(value, str) and (block := _block(value, indent + 2)):
@@ -53,7 +53,7 @@ def scalar(value: Any) -> str:
         return "{}"
     if isinstance(value, Sequence):
         return _on_one_line(value) or "[]"
-    raise Invalid(_("A pipeline holds no %(type)s.") % {"type": type(value).__name__}, field="text")
+    raise Invalid(_("A pipeline cannot contain %(type)s.") % {"type": type(value).__name__}, field="text")
 
 
 def quoted(text: str) -> str:
@@ -72,7 +72,7 @@ def _number(character: str) -> str:
 def key_text(key: str) -> str:
     """Return a key as it is written before its colon."""
     if len(key) > _MAX_KEY_LENGTH:
-        raise Invalid(_("A name has at most %(most)s characters.") % {"most": _MAX_KEY_LENGTH}, field="text")
+        raise Invalid(_("The name can have at most %(most)s characters.") % {"most": _MAX_KEY_LENGTH}, field="text")
     return key if _is_plain(key, _KEY) else quoted(key)
 
 

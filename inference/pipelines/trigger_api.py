@@ -195,7 +195,9 @@ class HookView(APIView):
         rates.limit(f"pipeline-hook-{address}", max_count=MAX_CALLS_PER_MINUTE, within_s=60)
         body = request._request.read(trigger_settings.MAX_BODY_BYTES + 1)
         if len(body) > trigger_settings.MAX_BODY_BYTES:
-            raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": trigger_settings.MAX_BODY_BYTES >> 10})
+            raise Invalid(
+                _("A delivery can have at most %(most)s KiB.") % {"most": trigger_settings.MAX_BODY_BYTES >> 10}
+            )
         signature = request.headers.get(signatures.HEADER, "")
         run = trigger_settings.delivered(trigger, signature=signature, body=body, facts=_facts(body))
         return Response({"run": run.pk if run else None}, status=202)

@@ -71,7 +71,7 @@ def create(
         inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), params)
     with refusals:
         if pipeline.triggers.count() >= MAX_TRIGGERS:
-            raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MAX_TRIGGERS}, field="kind")
+            raise Invalid(_("A pipeline can have at most %(most)s triggers.") % {"most": MAX_TRIGGERS}, field="kind")
     refusals.end()
     secret = secrets.token_urlsafe(32) if kind == K.WEBHOOK else ""
     row = PipelineTrigger.objects.create(
@@ -101,17 +101,17 @@ def check(
     if kind == K.CRON:
         schedules.check(schedule, zone)
     elif kind == K.DATASET and dataset is None:
-        raise Invalid(_("Choose the dataset whose new versions begin a run."), field="dataset")
+        raise Invalid(_("Choose the dataset whose new versions start a run."), field="dataset")
     elif kind == K.DRIFT:
         if service is None or service.owner_id != user.pk:
-            raise Invalid(_("Choose a service of yours."), field="service")
+            raise Invalid(_("Choose one of your endpoints."), field="service")
     elif kind == K.ALARM:
         if not user.can(Action.CLUSTER_MANAGE):
-            raise NotAllowed(_("Alarms are a matter of those who manage the machines."), field="kind")
+            raise NotAllowed(_("Only users who manage nodes can use alerts."), field="kind")
         if rule and not AlarmRule.objects.filter(key=rule).exists():
-            raise Invalid(_("There is no alarm rule “%(rule)s”.") % {"rule": rule[:30]}, field="rule")
+            raise Invalid(_("Alert rule “%(rule)s” does not exist.") % {"rule": rule[:30]}, field="rule")
     elif kind not in K.values:
-        raise Invalid(_("What begins a run is one of %(known)s.") % {"known": ", ".join(K.values)}, field="kind")
+        raise Invalid(_("The trigger must be one of %(known)s.") % {"known": ", ".join(K.values)}, field="kind")
 
 
 def switch(trigger: PipelineTrigger, *, on: bool, by: User) -> PipelineTrigger:
@@ -146,7 +146,10 @@ def agree(trigger: PipelineTrigger, number: int, *, by: User) -> PipelineTrigger
 
 def _check_own(trigger: PipelineTrigger, by: User) -> None:
     if trigger.owner_id != by.pk:
-        message = _("Only %(person)s may say this, because its runs run as this person. Set up a trigger of your own.")
+        message = _(
+            "Only %(person)s can change this, because its runs use the permissions of that user. Create your "
+            "own trigger."
+        )
         raise NotAllowed(message % {"person": trigger.owner.get_full_name()})
 
 
@@ -190,7 +193,9 @@ def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tupl
     until = now() + HOLDS
     older = {} if at_once else {word: current[word] for word in current if word != NEWEST and _holds(word)}
     if len(older) >= MAX_OLD_SECRETS:
-        message = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
+        message = _(
+            "The webhook received %(count)s new secrets within a day. Wait, or revoke the older ones immediately."
+        )
         raise Invalid(message % {"count": len(older)})
     if not at_once and NEWEST in current:
         older[until.isoformat()] = current[NEWEST]
@@ -240,15 +245,15 @@ def delivered(
     secrets_held = [secrets.token_urlsafe(32)] if trigger is None else _holding(trigger)
     delivery = signatures.verify(secrets_held, signature, body, now())
     if trigger is None:
-        raise NotFound(_("There is no such webhook."))  # a secret that was just created cannot have been used
+        raise NotFound(_("Webhook not found."))  # a secret that was just created cannot have been used
     rates.limit(f"pipeline-delivery-{trigger.pk}", max_count=MAX_PER_MINUTE, within_s=60)
     if not trigger.is_on:
-        raise Invalid(_("This trigger is switched off."))
+        raise Invalid(_("This trigger is disabled."))
     news = trigger_firings.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})
     run = trigger_firings.fire(trigger, news)
     if run is None:
         row = trigger.firings.filter(key=delivery.key[:120]).select_related("run").first()
         if row is not None and row.run is not None:
             return row.run
-        raise BeganNone(str(row.message if row else "") or _("It began no run."))
+        raise BeganNone(str(row.message if row else "") or _("No run was started."))
     return run

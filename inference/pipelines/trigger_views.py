@@ -79,7 +79,7 @@ def trigger_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete it; its runs stay."""
     trigger = _editable(request, pk)
     trigger.delete()
-    messages.info(request, _("The trigger is deleted."))
+    messages.info(request, _("Trigger deleted."))
     return redirect("pipelines:detail", trigger.pipeline_id)
 
 

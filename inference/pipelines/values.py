@@ -100,13 +100,13 @@ def _texts(tree: Any) -> Iterator[str]:
         value, depth = todo.pop()
         count += 1
         if depth > MAX_DEPTH:
-            raise Invalid(_("Parameters have at most %(most)s lists inside one another.") % {"most": MAX_DEPTH})
+            raise Invalid(_("Parameters can have at most %(most)s nested lists.") % {"most": MAX_DEPTH})
         if count > MAX_VALUES:
-            raise Invalid(_("Parameters of a step have at most %(most)s values.") % {"most": MAX_VALUES})
+            raise Invalid(_("Parameters of a step can have at most %(most)s values.") % {"most": MAX_VALUES})
         if isinstance(value, str):
             characters += len(value)
             if characters > MAX_TEXT:
-                raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MAX_TEXT})
+                raise Invalid(_("Parameters of a step can have at most %(most)s characters.") % {"most": MAX_TEXT})
             yield value
         elif isinstance(value, Mapping):
             todo += [(item, depth + 1) for item in reversed(list(value.values()))]
@@ -125,12 +125,13 @@ def _read(text: str) -> list[str]:
         with refusals:
             if name is None:
                 message = _(
-                    "“%(text)s” opens a reference that does not end. Close it with }, or write $${ for the characters."
+                    "“%(text)s” opens a reference without end. Close it with }, or write $${ for the characters."
                 )
                 raise Invalid(message % {"text": text[match.start() : match.start() + 40]})
             if not _NAME.fullmatch(name) and not _PATH.fullmatch(name):
                 message = _(
-                    "“${%(name)s}” is no reference: write ${name}, ${item} or ${item.key}, and $${ for the characters."
+                    "“${%(name)s}” is not a valid reference: write ${name}, ${item} or ${item.key}, and $${ "
+                    "for the characters."
                 )
                 raise Invalid(message % {"name": name[:80]})
             names.append(name)
@@ -141,12 +142,12 @@ def _read(text: str) -> list[str]:
 def _resolve(name: str, values: Mapping[str, Any], item: Any, has_item: bool) -> Any:
     if not _PATH.fullmatch(name):
         if name not in values:
-            message = _("There is no parameter %(name)s. Known: %(known)s.")
+            message = _("Unknown parameter %(name)s. Available parameters: %(known)s.")
             names = ", ".join(sorted(values)[:20]) or _("none")
             raise Invalid(message % {"name": name, "known": names})
         return values[name]
     if not has_item:
-        raise Invalid(_("${%(name)s} has a meaning only in a step that runs for each item of a list.") % {"name": name})
+        raise Invalid(_("${%(name)s} is available only in a step that runs for each item of a list.") % {"name": name})
     for key in name.split(".")[1:]:
         if isinstance(item, Mapping) and key in item:
             item = item[key]
@@ -154,7 +155,7 @@ def _resolve(name: str, values: Mapping[str, Any], item: Any, has_item: bool) ->
             item = item[int(key)]
         else:
             names = ", ".join(sorted(map(str, item))[:20]) if isinstance(item, Mapping) else ""
-            message = _("The item has no “%(key)s” for ${%(name)s}. It has: %(known)s.")
+            message = _("The item has no “%(key)s” for ${%(name)s}. Available keys: %(known)s.")
             raise Invalid(message % {"key": key, "name": name, "known": names or _("nothing by name")})
     return item
 
@@ -168,7 +169,7 @@ def _inserted(text: str, replacements: Mapping[str, Any], left: list[int]) -> An
         replacement = "${" if match.group() == "$${" else as_text(replacements[match["name"]])
         left[0] -= len(replacement)
         if left[0] < 0:
-            raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MAX_TEXT})
+            raise Invalid(_("Parameters of a step can have at most %(most)s characters.") % {"most": MAX_TEXT})
         return replacement
 
     return _REFERENCE.sub(replace, text)

@@ -54,9 +54,9 @@ class PipelinePages(ObjectPages[Pipeline]):
         anchor="pipeline",
     )
     region, layout, title = "pipelines", "wide", _("Pipelines")
-    lead = _("Steps from data to a model in use, drawn once and run by hand, by the clock or when something changes.")
+    lead = _("Steps from data to a deployed model, run manually, by schedule or on events.")
     filter_label, no_match_text = _("Filter pipelines"), _("No pipeline matches this filter.")
-    empty_text = _("No pipelines yet. Draw the way from data to a model in use, and let it run by itself.")
+    empty_text = _("No pipelines yet. Define the steps from data to a deployed model, and run them automatically.")
     new_title, list_template = _("New pipeline"), "pipelines/list.html"
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
         return redirect("pipelines:detail", pk)
     with errors_as_messages(request):
         writing.delete(pipeline)
-        messages.info(request, _("Pipeline %(name)s is deleted.") % {"name": pipeline.name})
+        messages.info(request, _("Pipeline %(name)s deleted.") % {"name": pipeline.name})
         return redirect("pipelines:list")
     return redirect("pipelines:detail", pk)
 
@@ -260,7 +260,7 @@ def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
     with errors_as_messages(request):
         comment = request.POST.get("comment", "")
         approvals.answer(approval, by=request.user, answer=request.POST.get("answer", ""), comment=comment)
-        messages.info(request, _("Your answer is kept. The run goes on by itself."))
+        messages.info(request, _("Your answer was saved. The run continues automatically."))
     return redirect("pipelines:run", approval.step_run.run_id)
 
 

@@ -77,13 +77,13 @@ def check_about(*, name: str | None = None, description: str | None = None) -> N
             raise Invalid(TITLE.message, field="name")
     with refusals:
         if description is not None and len(description) > MOST_DESCRIPTION:
-            message = _("A description has at most %(most)s characters.")
+            message = _("A description can have at most %(most)s characters.")
             raise Invalid(message % {"most": MOST_DESCRIPTION}, field="description")
     refusals.end()
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(_("You have a pipeline called %(name)s already.") % {"name": name})
+    return NameTaken(_("You already have a pipeline named %(name)s.") % {"name": name})
 
 
 @transaction.atomic
@@ -114,7 +114,7 @@ def delete(pipeline: Pipeline) -> None:
     """
     fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
     if fresh.runs.filter(state=PipelineRun.State.RUNNING).exists():
-        raise StillInUse(_("A run of it goes on. Cancel it, and wait for its end."))
+        raise StillInUse(_("A run of this pipeline is active. Cancel it, and wait until it has ended."))
     fresh.delete()
 
 
@@ -143,11 +143,11 @@ def save_version(
     draft = pipeline.drafts.filter(person=user).first()
     if spec is None:
         if draft is None:
-            raise Invalid(_("There is no draft to save. Change something first."), field="spec")
+            raise Invalid(_("No draft to save. Change something first."), field="spec")
         spec, layout = draft.spec, draft.layout if layout is None else layout
     parsed = graph.parse(spec)
     if not parsed.steps:
-        raise Invalid(_("There are no steps yet. Add one from the palette."), field="spec")
+        raise Invalid(_("No steps yet. Add one from the palette."), field="spec")
     if len(note) > MOST_NOTE:
         raise Invalid(_("At most %(most)s characters.") % {"most": MOST_NOTE}, field="note")
     fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
@@ -192,7 +192,7 @@ def newest_or_refused(pipeline: Pipeline) -> PipelineVersion:
     """
     version = newest(pipeline)
     if version is None:
-        raise Invalid(_("This pipeline has no version yet. Draw it and save one."), field="version")
+        raise Invalid(_("This pipeline has no version yet. Add steps and save a version."), field="version")
     return version
 
 

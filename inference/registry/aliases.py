@@ -29,11 +29,14 @@ def check_name(name: str, *, field: str = "alias") -> None:
     """
     if not NAME.fullmatch(name) or re.fullmatch(r"v\d+", name):
         message = _(
-            "An alias has small letters, digits and . _ - and begins with a letter, such as champion; v2 is a version."
+            "An alias has lowercase letters, digits and . _ - and starts with a letter, such as champion; v2 "
+            "is a version."
         )
         raise Invalid(message, field=field)
     if name in TAKEN:
-        raise Invalid(_("%(name)s is no alias: without one the newest version is meant.") % {"name": name}, field=field)
+        raise Invalid(
+            _("%(name)s is not an alias: without an alias the newest version is used.") % {"name": name}, field=field
+        )
 
 
 @transaction.atomic
@@ -53,7 +56,7 @@ def assign(*, version: ModelVersion, name: str, by: User, **facts: object) -> Mo
         return alias
     if alias is None and model.aliases.count() >= MAX_ALIASES:
         raise Invalid(
-            _("A model has at most %(most)s aliases. Remove one first.") % {"most": MAX_ALIASES}, field="alias"
+            _("A model can have at most %(most)s aliases. Remove one first.") % {"most": MAX_ALIASES}, field="alias"
         )
     before = f"v{alias.version.number}" if alias else ""
     alias = alias or ModelAlias(model=model, name=name)

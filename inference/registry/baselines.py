@@ -40,10 +40,10 @@ def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -
         DomainError: the queue refuses.
     """
     if not version.can_be_evaluated or not version.can_serve:
-        raise NoBaseline(_("%(model)s came without a description, so it is shown no pictures.") % {"model": version})
+        raise NoBaseline(_("%(model)s has no description, so it gets no images.") % {"model": version})
     if data_of(version, user) is None:
         raise NoBaseline(
-            _("The images that %(model)s learned from are not here, or not shared with you.") % {"model": version}
+            _("The training images of %(model)s are not available, or not shared with you.") % {"model": version}
         )
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": 0}
     name = titles.derive_name(f"{version} baseline", room=100)

@@ -30,19 +30,19 @@ class Field:
 FIELDS = (
     Field(
         "purpose",
-        gettext_lazy("What it is for"),
-        gettext_lazy("Who uses it for what, and what it must not be used for."),
+        gettext_lazy("Intended use"),
+        gettext_lazy("Intended users and uses, and uses to avoid."),
     ),
     Field(
         "data",
         gettext_lazy("Data"),
-        gettext_lazy("What it learned from: where it was taken, and what is rare in it."),
+        gettext_lazy("Training data: its source, and what is rare in it."),
     ),
-    Field("limits", gettext_lazy("Limits"), gettext_lazy("Where it errs, and on what it was not measured.")),
+    Field("limits", gettext_lazy("Limits"), gettext_lazy("Known errors, and conditions without evaluation.")),
     Field(
-        "licence", gettext_lazy("Licence"), gettext_lazy("Such as MIT, CC BY 4.0, or internal."), 200, markdown=False
+        "licence", gettext_lazy("License"), gettext_lazy("Such as MIT, CC BY 4.0, or internal."), 200, markdown=False
     ),
-    Field("contact", gettext_lazy("Contact"), gettext_lazy("Who answers questions about it."), 200, markdown=False),
+    Field("contact", gettext_lazy("Contact"), gettext_lazy("Contact for questions."), 200, markdown=False),
 )
 NAMES = tuple(field.name for field in FIELDS)
 
@@ -63,12 +63,12 @@ def check(card: Mapping[str, Any]) -> dict[str, str]:
     for name, text in card.items():
         with refusals:
             if name not in fields_by_name:
-                message = _("A card has no part “%(name)s”. It has: %(known)s.")
+                message = _("The model card has no section “%(name)s”. Available sections: %(known)s.")
                 raise Invalid(message % {"name": str(name)[:50], "known": ", ".join(NAMES)}, field="card")
             if not isinstance(text, str) or "\x00" in text:
-                raise Invalid(_("Write a text."), field=name)
+                raise Invalid(_("Must be a text."), field=name)
             if len(text) > fields_by_name[name].longest:
-                message = _("Write at most %(most)s characters.")
+                message = _("Enter at most %(most)s characters.")
                 raise Invalid(message % {"most": f"{fields_by_name[name].longest:,}"}, field=name)
             checked[name] = text.replace("\r\n", "\n").strip()
     refusals.end()

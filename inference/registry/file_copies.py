@@ -29,7 +29,7 @@ def copy_rest(source: BinaryIO, target: Path, *, max_bytes: int) -> int:
         raise disk.DiskFull
     try:
         if size > max_bytes:
-            raise TooLarge(_("A file is larger than the %(most)s MiB that are taken.") % {"most": max_bytes >> 20})
+            raise TooLarge(_("A file exceeds the limit of %(most)s MiB.") % {"most": max_bytes >> 20})
         if _is_whole_file(source):
             copies.copy(source, target)
         else:

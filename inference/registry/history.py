@@ -14,22 +14,22 @@ KIND = Model._meta.label_lower
 SHOWN = 200
 
 VERBS = {
-    "model_version_made": _("made a version of"),
+    "model_version_made": _("created a version of"),
     "model_changed": _("changed"),
-    "model_card_changed": _("changed the card of"),
+    "model_card_changed": _("edited the card of"),
     "model_stage_moved": _("moved the stage of a version of"),
     "model_alias_moved": _("moved an alias of"),
     "model_alias_removed": _("removed an alias of"),
-    "model_rule_made": _("made a promotion rule for"),
+    "model_rule_made": _("created a promotion rule for"),
     "model_rule_removed": _("removed a promotion rule of"),
     "model_exported": _("exported a version of"),
     "model_version_deleted": _("deleted a version of"),
     "model_deleted": _("deleted the model"),
-    "service_trial_started": _("tries another version at"),
-    "service_trial_changed": _("changed the part of the version tried at"),
-    "service_trial_promoted": _("promoted the version tried at"),
-    "service_trial_rolled_back": _("rolled back the version tried at"),
-    "service_trial_halted": _("halted the version tried at"),
+    "service_trial_started": _("started a rollout at"),
+    "service_trial_changed": _("changed the rollout share at"),
+    "service_trial_promoted": _("promoted the rollout at"),
+    "service_trial_rolled_back": _("rolled back the rollout at"),
+    "service_trial_halted": _("halted the rollout at"),
     "model_approval_rule_changed": _("changed who approves the models of"),
 }
 #: What the facts of these acts are called, for people.
@@ -43,7 +43,7 @@ FACTS = {
     "value": _("value"),
     "run": _("run"),
     "source": _("source"),
-    "second_person": _("another person approves"),
+    "second_person": _("approval by another user"),
 }
 
 

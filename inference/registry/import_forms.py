@@ -23,7 +23,7 @@ from workers.core.models import Job
 
 TEXTAREA = forms.Textarea(attrs={"rows": 3})
 TRY = "try"  # what the button of a trial is called
-RESIZE_LABELS = {"stretch": _("Stretched to the input"), "letterbox": _("Whole, with grey at its edges")}
+RESIZE_LABELS = {"stretch": _("Stretched to the input size"), "letterbox": _("Letterbox with gray padding")}
 
 
 def layout_choices() -> list[tuple[str, Any]]:
@@ -33,7 +33,7 @@ def layout_choices() -> list[tuple[str, Any]]:
         (task_names[task], [(layout.name, _(layout.label)) for layout in layouts.values()])
         for task, layouts in LAYOUTS.items()
     ]
-    return [("", _("As the shapes say")), *groups]
+    return [("", _("Detect from the shapes")), *groups]
 
 
 class PicturesField(forms.FileField):
@@ -52,58 +52,56 @@ class BringForm(forms.Form):
         label=_("File"),
         required=False,
         help_text=_(
-            "A .onnx or .safetensors file, a .zip or .tar of a model folder (also one of Hugging Face), or an archive "
-            "of torch (.pt, .pth, .pt2), which a job opens in its sandbox."
+            "A .onnx or .safetensors file, a .zip or .tar file of a model folder (also from Hugging Face), or "
+            "a PyTorch archive (.pt, .pth, .pt2), which a job opens in its sandbox."
         ),
     )
     path = forms.CharField(
         label=_("Path"),
         max_length=1000,
         required=False,
-        help_text=_("Of a file or a folder in your home, or in the outputs of the job below."),
+        help_text=_("File or folder in your home, or in the outputs of the job below."),
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "models/resnet50.onnx", "autocomplete": "off"}),
     )
     job = forms.IntegerField(
         label=_("Job"),
         required=False,
         min_value=1,
-        help_text=_(
-            "Number of a job that is over, whose outputs hold the model. Without a path its model folder is taken."
-        ),
+        help_text=_("Number of a finished job whose outputs contain the model. Default path: its model folder."),
     )
     task = forms.ChoiceField(
-        label=_("Task"), required=False, help_text=_("Leave it open where the files come with a description.")
+        label=_("Task"), required=False, help_text=_("Leave empty if the files contain a description.")
     )
     labels = forms.CharField(
         label=_("Labels"),
         required=False,
         max_length=2_000_000,
-        help_text=_("One a line, in the order of the outputs of the model; or the JSON of a list or of id2label."),
+        help_text=_("One per line, in the order of the model outputs; or a JSON list or id2label."),
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
     pixels = forms.ChoiceField(
-        label=_("Pixels become"),
+        label=_("Pixel normalization"),
         required=False,
-        choices=[("", _("As the files say")), *PIXEL_LABELS.items()],
-        help_text=_("As in the training of the model: other numbers give other answers."),
+        choices=[("", _("As defined in the files")), *PIXEL_LABELS.items()],
+        help_text=_("Must match the training of the model; other values give other predictions."),
     )
     layout = forms.ChoiceField(label=_("Outputs"), required=False)
     width = forms.IntegerField(label=_("Input width"), required=False, min_value=1, max_value=8192)
     height = forms.IntegerField(label=_("Input height"), required=False, min_value=1, max_value=8192)
     resize = forms.ChoiceField(
-        label=_("Pictures are"), required=False, choices=[("", _("As usual for such models")), *RESIZE_LABELS.items()]
+        label=_("Images are"), required=False, choices=[("", _("Default for such models")), *RESIZE_LABELS.items()]
     )
     pictures = PicturesField(
-        label=_("Pictures"),
+        label=_("Images"),
         required=False,
-        help_text=_("Up to six on which one sees whether an answer is right."),
+        help_text=_("Up to six images on which correct predictions are recognizable."),
     )
     dataset = DatasetVersionChoice(
         label=_("Dataset"),
         queryset=DatasetVersion.objects.none(),
         required=False,
         empty_label=_("None"),
-        help_text=_("Its pictures with most on them; what is annotated tells which way is right."),
+        help_text=_("Images with the most objects; annotations show which interpretation is correct."),
     )
     called: ClassVar[dict[str, str]] = {"version": "dataset"}
     DECLARED = ("task", "labels", "pixels", "layout", "width", "height", "resize")
@@ -111,7 +109,7 @@ class BringForm(forms.Form):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         task_names = dict(task_labels.choices())
-        tasks = [("", _("As the files say")), *((task, task_names[task]) for task in LAYOUTS)]
+        tasks = [("", _("As defined in the files")), *((task, task_names[task]) for task in LAYOUTS)]
         self.fields["task"].choices = tasks  # type: ignore[attr-defined]  # a choice, declared above
         self.fields["layout"].choices = layout_choices()  # type: ignore[attr-defined]  # a choice, declared above
         self.fields["dataset"].queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
@@ -130,7 +128,7 @@ class BringForm(forms.Form):
             return None
         row: Job | None = Job.objects.visible_to(self.user).filter(pk=ids.number(str(number)) or 0).first()
         if row is None:
-            raise forms.ValidationError(_("There is no such job for you."))
+            raise forms.ValidationError(_("Job not found."))
         return row
 
     def clean_labels(self) -> tuple[str, ...]:
@@ -144,7 +142,7 @@ class BringForm(forms.Form):
         has_path = bool(values.get("path") or values.get("job"))
         if bool(values.get("file")) == has_path and not {"file", "path", "job"} & set(self.errors):
             # where nothing is said no field is wrong by itself
-            self.add_error("file" if has_path else None, _("Choose a file, or say where the model lies."))
+            self.add_error("file" if has_path else None, _("Choose a file, or enter the path of the model."))
         if self.is_trial and not {"pictures", "dataset"} & set(self.errors):
             with errors_shown_on(self):
                 trials.check_pictures(len(values.get("pictures") or ()), values.get("dataset"))

@@ -41,7 +41,7 @@ def open_source(
     """
     source: dict[str, Any] = {name: fields.pop(name) for name in SOURCE_FIELDS if name in fields}
     if set(source) not in VALID_COMBINATIONS:
-        message = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
+        message = _("Send a file, the id of a completed upload, or a path in your home or in the outputs of a job.")
         raise Invalid(message, field="file")
     if {"path", "job"} & set(source):
         yield imports.from_path(user, source.get("path", ""), source.get("job"))

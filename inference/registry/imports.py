@@ -149,10 +149,10 @@ def from_job(job: Job, path: str = "", *, by: User) -> ModelSource:
     """
     by.require(Action.JOBS_VIEW)
     if not job.is_final:
-        raise Invalid(_("Its outputs become a model once it has ended."), field="job")
+        raise Invalid(_("The outputs become a model after the job has ended."), field="job")
     outputs = earlier_outputs.folder_of(job)
     if outputs is None:
-        raise Invalid(_("It left no outputs."), field="job")
+        raise Invalid(_("The run has no outputs."), field="job")
     if not path and (outputs / "model").is_dir():
         path = "model"
     attempt = next(number for number in output_files.attempts(job) if output_files.folder_of(job, number) == outputs)
@@ -170,7 +170,7 @@ def _at_path(root: Path, path: str, origin: Origin) -> ModelSource:
         if at.is_dir():
             return _folder(root, path, origin)
         if not at.is_file():
-            raise Invalid(_("There is no file or folder at this path."), field="path")
+            raise Invalid(_("No file or folder exists at this path."), field="path")
     suffix = at.suffix.lower()
     if suffix in TORCH:
         return ModelSource(partial(_copy_files, root, {path: f"archive{suffix}"}), origin, suffix)
@@ -181,7 +181,7 @@ def _at_path(root: Path, path: str, origin: Origin) -> ModelSource:
         return ModelSource(partial(_copy_files, root, names), origin, size_bytes=at.stat().st_size)
     if suffix and suffix in ARCHIVES:
         return ModelSource(partial(_unpacked, root, path), origin, size_bytes=at.stat().st_size)
-    message = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
+    message = _("%(name)s is not a model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
     raise Invalid(message % {"name": _printable(at.name)}, field="path")
 
 
@@ -197,9 +197,9 @@ def _folder(root: Path, path: str, origin: Origin) -> ModelSource:
         suffix = PurePosixPath(archives[0]).suffix.lower()
         return ModelSource(partial(_copy_files, root, {archives[0]: f"archive{suffix}"}), origin, suffix)
     if archives:
-        message = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
+        message = _("The upload contains several PyTorch archives, such as %(names)s. Name one of them.")
         raise Invalid(message % {"names": ", ".join(map(_printable, archives[:3]))}, field="path")
-    raise Invalid(_("There is no model in it: a .onnx, .safetensors or .pt file is needed."), field="path")
+    raise Invalid(_("No model found: a .onnx, .safetensors or .pt file is required."), field="path")
 
 
 def _size_of(root: Path, names: Sequence[str]) -> int:
@@ -223,12 +223,12 @@ def _below(root: Path, path: str) -> Iterator[str]:
             walk = trees.walk(folder, until=time.monotonic() + LOOK_S)
             for count, (at, name, status) in enumerate(walk, 1):
                 if count > MOST_LISTED:
-                    message = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
+                    message = _("The folder contains more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
                     raise Invalid(message, field="path")
                 if stat.S_ISREG(status.st_mode) and at.depth < DEEPEST:
                     yield str(PurePosixPath(path, *(os.fsdecode(part) for part in at.parts()), os.fsdecode(name)))
     except trees.TooLong:
-        message = _("The folder holds too much to be looked through. Name the folder of the model itself.")
+        message = _("The folder has too many entries. Specify the folder of the model itself.")
         raise Invalid(message, field="path") from None
 
 
@@ -241,7 +241,7 @@ def _copy_files(root: Path, names: Mapping[str, str], into: Path) -> None:
     """Copy files below `root`, each under its new name; of files other than weights only small ones."""
     into.mkdir()
     if len(names) > MAX_FILES:
-        raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MAX_FILES}, field="path")
+        raise ModelRefused(_("A model can have at most %(most)s files.") % {"most": MAX_FILES}, field="path")
     bytes_left = MAX_BYTES
     for name, new in names.items():
         weights = name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1]))
@@ -255,7 +255,7 @@ def _copy_files(root: Path, names: Mapping[str, str], into: Path) -> None:
                     source, target, max_bytes=bytes_left if weights else min(bytes_left, MAX_EXTRA_BYTES)
                 )
             except TooLarge:
-                message = _("A model has at most %(most)s GiB.") % {"most": MAX_BYTES >> 30}
+                message = _("A model can have at most %(most)s GiB.") % {"most": MAX_BYTES >> 30}
                 raise ModelRefused(message, field="path") from None
 
 
@@ -263,7 +263,7 @@ def _open(root: Path, name: str) -> BinaryIO:
     try:
         return os.fdopen(files.open_beneath(root, name), "rb")
     except FileNotFoundError:
-        message = _("A file went away while it was read: %(name)s.")
+        message = _("A file disappeared while it was read: %(name)s.")
         raise NotFound(message % {"name": _printable(name)}) from None
 
 

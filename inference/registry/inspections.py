@@ -281,7 +281,7 @@ def _tier() -> tuple[int, str]:
 def _read(code: int, out: IO[bytes], err: IO[bytes], bounds: Bounds) -> dict[str, Any]:
     size = out.seek(0, os.SEEK_END)
     if code == 0 and size > bounds.reply_bytes:
-        message = _("The files of the model describe more than %(most)s kB, which is more than is read at once.")
+        message = _("The model files describe more than %(most)s kB, the limit of one request.")
         raise TooSlow(message % {"most": bounds.reply_bytes >> 10})
     if code == 0 and size:
         out.seek(0)

@@ -38,7 +38,7 @@ class ModelTaskKind(JobKind):
     view_action = Action.MODELS_VIEW
     submit_action = Action.MODELS_MANAGE
     can = Capabilities(pause=False, finish=False, restore=True)
-    about_restore = gettext_lazy("Runs it once more, from its beginning.")
+    about_restore = gettext_lazy("Runs it again from the beginning.")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         task = self._task(job)
@@ -175,9 +175,9 @@ class ModelTaskKind(JobKind):
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
         if task is None:
             return []
-        facts = [Fact(gettext_lazy("Act"), task.get_act_display())]
+        facts = [Fact(gettext_lazy("Action"), task.get_act_display())]
         if task.version is not None:
             facts.append(Fact(gettext_lazy("Model"), str(task.version)))
         if task.made is not None:
-            facts.append(Fact(gettext_lazy("Made"), str(task.made)))
+            facts.append(Fact(gettext_lazy("Created"), str(task.made)))
         return facts

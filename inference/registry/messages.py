@@ -7,40 +7,43 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.wording import Wording
 
 MODEL_TASK = {
-    "model_gone": Wording(_("The model that it was to be a version of was deleted, or is no longer yours.")),
+    "model_gone": Wording(_("The target model of this version was deleted, or you can no longer edit it.")),
     "version_gone": Wording(_("The version was deleted before it could be measured.")),
-    "import_gone": Wording(_("The files of this import are gone. Import the model again.")),
-    "not_checked": Wording(
-        _("The program that checks the files ended without a result. The log of the job shows why.")
-    ),
-    "archive_gone": Wording(_("The archive is gone. Bring the model in again.")),
-    "no_images": Wording(_("None of the images could be shown to the model. The log of the job says why.")),
-    "no_size": Wording(_("The archive holds a program. Say how large its input is (width and height) and try again.")),
-    "unreadable": Wording(_("The archive cannot be read: %(error)s")),
+    "import_gone": Wording(_("The files of this import no longer exist. Import the model again.")),
+    "not_checked": Wording(_("The program that checks the files exited without a result. See the log of the job.")),
+    "archive_gone": Wording(_("The archive no longer exists. Import the model again.")),
+    "no_images": Wording(_("The model could not process any of the images. See the log of the job.")),
+    "no_size": Wording(_("The archive contains a program. Enter its input size (width and height) and try again.")),
+    "unreadable": Wording(_("The archive is invalid: %(error)s")),
     "not_only_weights": Wording(
-        _("The archive holds more than weights (%(name)s). Save model.state_dict(), TorchScript or ONNX instead.")
+        _("The archive contains more than weights (%(name)s). Save model.state_dict(), TorchScript or ONNX instead.")
     ),
-    "damaged": Wording(_("This is no archive of torch, or it is damaged. Save it anew, or bring it in once more.")),
-    "no_weights": Wording(_("There are no weights in the archive: no table of tensors.")),
-    "does_not_run": Wording(_("The program of the archive does not take a picture of %(width)s×%(height)s: %(error)s")),
-    "not_exported": Wording(_("The program of the archive cannot become ONNX: %(error)s")),
-    "files_gone": Wording(_("The files of this trial are gone. Bring the model in again.")),
-    "data_gone": Wording(_("The dataset that the model was to be tried on is no longer there for you.")),
-    "no_pictures": Wording(_("None of the pictures can be read. Try the model on others, as JPEG or PNG.")),
-    "not_opened": Wording(_("ONNX Runtime cannot open the model: %(error)s Export it anew, for another opset.")),
+    "damaged": Wording(_("Not a torch archive, or the file is damaged. Save it again, or import it again.")),
+    "no_weights": Wording(_("The archive contains no weights: no table of tensors.")),
+    "does_not_run": Wording(
+        _("The program of the archive does not accept an image of %(width)s×%(height)s: %(error)s")
+    ),
+    "not_exported": Wording(_("The program of the archive cannot be converted to ONNX: %(error)s")),
+    "files_gone": Wording(_("The files of this test no longer exist. Import the model again.")),
+    "data_gone": Wording(_("You can no longer access the dataset for the trial run.")),
+    "no_pictures": Wording(_("None of the images can be read. Try other images, as JPEG or PNG.")),
+    "not_opened": Wording(_("ONNX Runtime cannot open the model: %(error)s Export it again for another opset.")),
     "too_long": Wording(
-        _("The model did not answer within %(seconds)s s. Try it on one small picture, or export a smaller model.")
+        _("The model did not respond within %(seconds)s s. Try it on one small image, or export a smaller model.")
     ),
     "nothing_works": Wording(
         _(
-            "In no way did it find anything that makes sense. Try pictures of what it was trained on, name its "
-            "classes, or say how large its input is; a model whose head is not decoded must be exported anew."
+            "No interpretation gave plausible predictions. Try images like those it was trained on, name its "
+            "classes, or enter its input size; a model whose head is not decoded must be exported again."
         )
     ),
-    "not_rebuilt": Wording(_("The network cannot be built anew: %(error)s Train the model once more.")),
-    "not_traced": Wording(_("torch.export does not take this network: %(error)s Use its ONNX file.")),
+    "not_rebuilt": Wording(_("The network cannot be rebuilt: %(error)s Train the model again.")),
+    "not_traced": Wording(_("torch.export does not support this network: %(error)s Use its ONNX file.")),
     "torch_differs": Wording(
-        _("The program answers otherwise than the ONNX file, by %(largest)s, and was not kept. Use the ONNX file.")
+        _(
+            "The predictions of the exported program differ from the ONNX file by %(largest)s, so it was not "
+            "kept. Use the ONNX file."
+        )
     ),
-    "no_shape": Wording(_("Nothing says how large the input %(name)s is. Describe the model with a model.json.")),
+    "no_shape": Wording(_("The size of the input %(name)s is not defined. Describe the model with a model.json.")),
 }

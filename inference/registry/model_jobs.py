@@ -70,7 +70,7 @@ def measure(
         DomainError: the queue refuses.
     """
     if not version.can_serve:
-        raise CannotMeasure(_("%(model)s has no ONNX file, so it cannot run here.") % {"model": version})
+        raise CannotMeasure(_("%(model)s has no ONNX file and cannot run here.") % {"model": version})
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": gpus}
     if device_model:
         resources |= {"gpus_per_node": 1, "device_model": device_model}

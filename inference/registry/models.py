@@ -43,9 +43,9 @@ class Model(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="models")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     packages_pictures = models.BooleanField(
-        _("Packages carry pictures of the dataset"),
+        _("Packages include images of the dataset"),
         default=True,
-        help_text=_("For the self-test of edge devices, up to two. Without them drawn pictures alone go along."),
+        help_text=_("For the self-test of edge devices, up to two. Otherwise only synthetic images are included."),
     )
     card = models.JSONField(default=dict)  # {"purpose": Markdown, …}, see cards.py
     created_at = models.DateTimeField(default=now)
@@ -75,7 +75,7 @@ class ModelVersion(models.Model):
         JOB = "job", _("Outputs of a job")  # chosen by hand
         CONVERTED = "convert", _("Conversion")  # of another version of the model
         FILES = "files", _("Own files")
-        COMPOSED = "compose", _("Composed")  # of other versions
+        COMPOSED = "compose", _("Combined model")  # of other versions
 
     model = models.ForeignKey(Model, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -179,12 +179,12 @@ class ModelTask(models.Model):
     """A job about a model: measure it, count what it learned from, read an archive, or try one; `job` runs it."""
 
     class Act(models.TextChoices):
-        MEASURE = "measure", _("Measure the speed")
-        CONVERT = "convert", _("Read a torch archive")
-        BASELINE = "baseline", _("Count the training images")
-        TRY = "try", _("Try on pictures")
+        MEASURE = "measure", _("Measure speed")
+        CONVERT = "convert", _("PyTorch archive converted")
+        BASELINE = "baseline", _("Compute training statistics")
+        TRY = "try", _("Try on images")
         IMPORT = "import", _("Import model files")
-        TORCH = "torch", _("Export for torch")
+        TORCH = "torch", _("PyTorch export")
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="model_task")
     act = models.CharField(max_length=8, choices=Act)

@@ -87,7 +87,9 @@ def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
         Invalid: the version has no ONNX file, or no description of its outputs.
     """
     if not version.can_be_evaluated:
-        message = _("Only models with an ONNX file and a description (model.json) become packages that run.")
+        message = _(
+            "Only models with an ONNX file and a description (model.json) can be exported as standalone packages."
+        )
         raise Invalid(message, field="version")
     name = f"{version.model.name} v{version.number}"
     contents: dict[str, bytes] = {

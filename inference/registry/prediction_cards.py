@@ -76,10 +76,10 @@ def summarize(line: Line, *, placed: bool) -> str:
     """Summarize the predictions of an image: the count of each class if they are `placed`, else the class."""
     answers = line["predictions"]
     if not answers:
-        return _("Nothing was found.")
+        return _("No detections.")
     first = answers[0]
     if "anomalous" in first:
-        word = _("unusual") if first["anomalous"] is True else _("as usual")
+        word = _("anomalous") if first["anomalous"] is True else _("normal")
         return f"{word} {prediction_shapes.score_of(first):.2f}"
     if "present" in first:
         there = [_label(prediction) for prediction in answers if prediction.get("present") is True]

@@ -45,9 +45,9 @@ def find(user: User, text: str, *, to_use: bool = False, field: str = "model_ver
     for version in rows.order_by("number"):
         versions[version.model_id] = version  # the newest of each model
     if not versions:
-        raise NotFound(_("There is no model %(words)s for you.") % {"words": text.strip()[:150]}, field=field)
+        raise NotFound(_("Model %(words)s not found.") % {"words": text.strip()[:150]}, field=field)
     if len(versions) > 1:
         names = ", ".join(f"{match.model.owner.username}/{match.model.name}" for match in list(versions.values())[:3])
-        message = _("Several models are called so: %(both)s. Name the owner too.")
+        message = _("Several models have this name: %(both)s. Add the owner.")
         raise Invalid(message % {"both": names}, field=field)
     return next(iter(versions.values()))

@@ -230,7 +230,7 @@ def _stage(content: ModelContents, root: Path, work: Path) -> tuple[Path, list[d
         try:
             descriptor = files.open_beneath(root, source.relative_to(root))
         except files.OutsideRoot:
-            message = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
+            message = _("%(name)s is a link or a special file, which is not supported.") % {"name": name}
             raise RefusedModel(message) from None
         with os.fdopen(descriptor, "rb") as inside:
             digest = copies.copy_hashed(inside, staged / name)
@@ -280,7 +280,7 @@ def edit(
         packages_pictures: whether packages carry pictures of a dataset for self-tests; None: as before.
     """
     if visibility not in Visibility.values:
-        raise Invalid(_("A model is private or public."), field="visibility")
+        raise Invalid(_("The visibility of a model must be private or public."), field="visibility")
     values: dict[str, Any] = {"description": description, "visibility": visibility}
     if packages_pictures is not None:
         values["packages_pictures"] = packages_pictures
@@ -348,7 +348,7 @@ def check_name(*, user: User, name: str | None = None) -> None:
 
 
 def _name_taken(name: str) -> NameTaken:
-    return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
+    return NameTaken(_("You already have a model named “%(name)s”.") % {"name": name})
 
 
 def remove_stale_workplaces() -> None:

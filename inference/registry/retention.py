@@ -51,7 +51,7 @@ def users_of(version: ModelVersion) -> list[str]:
     users = [holder.text % {"name": name, "owner": owner} for holder in HOLDERS for name, owner in holder.rows(version)]
     owner = version.model.owner
     return users + [
-        _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}
+        _("training job %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}
         for training in _dependent_trainings(version)
     ]
 

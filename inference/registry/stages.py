@@ -46,7 +46,7 @@ def check_in_use(version: ModelVersion, *, field: str = "model_version") -> None
         Archived.
     """
     if version.is_archived:
-        message = _("%(version)s is archived. Choose another version, or bring it back on the page of the model.")
+        message = _("%(version)s is archived. Choose another version, or unarchive it on the model page.")
         raise Archived(message % {"version": version}, field=field)
 
 
@@ -62,22 +62,22 @@ def check_approval(version: ModelVersion, by: User) -> None:
     approval = GroupApproval.objects.filter(group__users=version.model.owner_id).select_related("group").first()
     if approval is not None:
         message = _(
-            "You made %(version)s, and the group %(group)s asks for another person's approval. "
-            "Share the model for managing, and ask that person."
+            "You created %(version)s, and the group %(group)s requires approval by another user. Share the "
+            "model with manage access, and ask that user."
         )
         raise NeedsAnotherPerson(message % {"version": version, "group": approval.group})
 
 
 def _check_move(version: ModelVersion, to: str, reason: str) -> None:
     if to not in Stage.values:
-        raise Invalid(_("A stage is one of %(known)s.") % {"known": ", ".join(Stage.values)}, field="stage")
+        raise Invalid(_("The stage must be one of %(known)s.") % {"known": ", ".join(Stage.values)}, field="stage")
     if to not in MOVES[version.stage]:
         values = {"version": version, "stage": version.get_stage_display(), "known": ", ".join(MOVES[version.stage])}
-        raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % values)
+        raise WrongStage(_("%(version)s is %(stage)s. Possible next stages: %(known)s.") % values)
     if not reason.strip():
-        raise Invalid(_("Say why: others read it in the history of the model."), field="reason")
+        raise Invalid(_("Enter a reason; it is shown in the history of the model."), field="reason")
     if len(reason) > MAX_REASON_LENGTH:
-        raise Invalid(_("Write at most %(most)s characters.") % {"most": MAX_REASON_LENGTH}, field="reason")
+        raise Invalid(_("Enter at most %(most)s characters.") % {"most": MAX_REASON_LENGTH}, field="reason")
     names = ", ".join(alias.name for alias in version.aliases.all())
     if to == Stage.ARCHIVED and names:
         message = _("%(version)s is %(names)s. Move or remove the alias first.")

@@ -36,7 +36,7 @@ class StageForm(forms.Form):
         label=_("Reason"),
         max_length=stages.MAX_REASON_LENGTH,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Others read it in the history of the model."),
+        help_text=_("Shown in the history of the model."),
     )
 
     def __init__(self, *args: Any, version: ModelVersion, **kwargs: Any) -> None:
@@ -53,7 +53,7 @@ class AliasForm(forms.Form):
         label=_("Alias"),
         max_length=50,
         initial="champion",
-        help_text=_("Small letters, digits and . _ - such as champion. One that is there already moves."),
+        help_text=_("Lowercase letters, digits and . _ -, such as champion. An existing alias is moved."),
     )
     version = forms.ModelChoiceField(label=_("Version"), queryset=ModelVersion.objects.none(), empty_label=None)
 

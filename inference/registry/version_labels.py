@@ -21,7 +21,7 @@ LABELS = {
     "preset": gettext_lazy("Preset"), "dataset": gettext_lazy("Dataset"), "source": gettext_lazy("Source"),
     "classes": gettext_lazy("Classes"), "inputs": gettext_lazy("Inputs"), "outputs": gettext_lazy("Outputs"),
     "size_bytes": gettext_lazy("Size"), "parameters": gettext_lazy("Parameters"),
-    "gflops": gettext_lazy("GFLOPs an image"), "ms": gettext_lazy("Milliseconds an image"),
+    "gflops": gettext_lazy("GFLOPs per image"), "ms": gettext_lazy("Milliseconds per image"),
     "processor": gettext_lazy("measured on"),
 }  # fmt: skip
 WORDS: dict[str, dict[str, Any]] = {

@@ -80,7 +80,7 @@ class LineageOut(serializers.Serializer):
 
 
 def _not_of(model: Any) -> str:
-    return _("This is no version of %(model)s.") % {"model": model}
+    return _("This is not a version of %(model)s.") % {"model": model}
 
 
 class VersionRowOut(serializers.Serializer[Any]):

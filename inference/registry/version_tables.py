@@ -43,7 +43,7 @@ def select_versions(
     """
     wanted = list(dict.fromkeys(numbers))
     if len(wanted) > MOST:
-        raise Invalid(_("Choose at most %(most)s versions.") % {"most": MOST}, field="version")
+        raise Invalid(_("Select at most %(most)s versions.") % {"most": MOST}, field="version")
     rows = model.versions.select_related("dataset_version__dataset", "model")
     if wanted:
         versions_by_number = {row.number: row for row in rows.filter(number__in=wanted)}
@@ -57,9 +57,9 @@ def select_versions(
     if base is not None:
         first = next((row for row in versions if row.number == base), None)
         if first is None:
-            raise Invalid(_("The base is one of the versions that are compared."), field="base")
+            raise Invalid(_("The baseline must be one of the compared versions."), field="base")
     if first is None:
-        raise NotFound(_("The model has no version that is in use."))
+        raise NotFound(_("The model has no active version."))
     return versions, first
 
 

@@ -88,7 +88,7 @@ def model_card(request: SignedInRequest, pk: int) -> HttpResponse:
         with errors_shown_on(form):
             cards.write(model=model, by=request.user, card=form.cleaned_data)
             return redirect("inference:model-detail", pk)
-    texts = {"title": _("Card"), "lead": _("What others must know before they use the model.")}
+    texts = {"title": _("GPU"), "lead": _("Information that users need before they use the model.")}
     return _form(request, model, form, texts)
 
 
@@ -102,7 +102,9 @@ def version_stage(request: SignedInRequest, pk: int) -> HttpResponse:
             values = form.cleaned_data
             stages.move(version=version, to=values["stage"], by=request.user, reason=values["reason"])
             return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
-    lead = _("An archived version is not offered for new services and trainings; services that run with it go on.")
+    lead = _(
+        "An archived version is not offered for new endpoints and training jobs; endpoints that use it continue to run."
+    )
     texts = {"title": _("Stage of version %(n)s") % {"n": version.number}, "lead": lead}
     return _form(request, version.model, form, texts)
 
@@ -117,7 +119,7 @@ def model_alias(request: SignedInRequest, pk: int) -> HttpResponse:
         with errors_shown_on(form):
             aliases.assign(version=form.cleaned_data["version"], name=form.cleaned_data["name"], by=request.user)
             return redirect("inference:model-versions", pk)
-    lead = _("Programs and commands name the version by it, as in %(name)s@champion. It moves in one step.")
+    lead = _("Programs and commands refer to the version by its alias, such as %(name)s@champion. It moves atomically.")
     return _form(request, model, form, {"title": _("Alias"), "lead": lead % {"name": model.name}})
 
 

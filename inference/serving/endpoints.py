@@ -151,10 +151,10 @@ def check(
             raise _name_taken(name)
     with refusals:
         if visibility not in Visibility.values:
-            raise Invalid(_("A service is private or public."), field="visibility")
+            raise Invalid(_("The access of an endpoint must be private or public."), field="visibility")
     with refusals:
         if model_version is not None and not model_version.can_serve:
-            raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
+            raise CannotServe(_("%(model)s has no ONNX file and cannot be deployed.") % {"model": model_version})
         if model_version is not None:
             stages.check_in_use(model_version)
     refusals.end()
@@ -164,18 +164,18 @@ def _check_numbers(*, max_batch: int, max_delay_ms: float, cpus: float) -> None:
     refusals = Refusals()
     with refusals:
         if not 1 <= max_batch <= 256:
-            raise Invalid(_("A batch holds 1 to 256 images."), field="max_batch")
+            raise Invalid(_("The batch size must be 1 to 256 images."), field="max_batch")
     with refusals:
         if not 0 <= max_delay_ms <= 1000:
-            raise Invalid(_("The delay is 0 to 1000 ms."), field="max_delay_ms")
+            raise Invalid(_("The batch delay must be 0 to 1000 ms."), field="max_delay_ms")
     with refusals:
         if not 0.1 <= cpus <= 256:
-            raise Invalid(_("A service uses 0.1 to 256 cores."), field="cpus")
+            raise Invalid(_("An endpoint uses 0.1 to 256 cores."), field="cpus")
     refusals.end()
 
 
 def _name_taken(name: str) -> NameTaken:
-    return NameTaken(_("You already have a service called “%(name)s”.") % {"name": name})
+    return NameTaken(_("You already have an endpoint named “%(name)s”.") % {"name": name})
 
 
 @transaction.atomic
@@ -246,7 +246,7 @@ def stop(*, service: Service, by: User) -> Service:
     first = [held.job] if held.job is not None and held.is_up else []
     beside = _detach_other_servers(held)
     if not first and not beside and held.asleep_at is None:
-        raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
+        raise NotUp(_("%(name)s is already stopped.") % {"name": service.name})
     host_assignment.leave(held)  # others go on in there
     Service.objects.filter(pk=held.pk).update(next_job=None, next_version=None, old_job=None, asleep_at=None)
     for job in (*first, *beside):
@@ -303,7 +303,7 @@ def edit(
     refusals = Refusals()
     with refusals:
         if visibility not in Visibility.values:
-            raise Invalid(_("A service is private or public."), field="visibility")
+            raise Invalid(_("The access of an endpoint must be private or public."), field="visibility")
     with refusals:
         limits_.check(limits, limits_of(service))
     shares_process = host_assignment.wants(service) if share_process is None else share_process

@@ -28,42 +28,42 @@ class ServiceForm(ResourceForm):
         max_length=50,
         required=False,
         validators=[TITLE],
-        help_text=_("Empty: the model's name."),
+        help_text=_("Leave empty to use the model name."),
     )
     model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(
-        label=_("Who may call it"),
-        choices=[(Visibility.PRIVATE, _("Only you")), (Visibility.PUBLIC, _("Everyone with an account"))],
+        label=_("Access"),
+        choices=[(Visibility.PRIVATE, _("Only me")), (Visibility.PUBLIC, _("All users"))],
         initial=Visibility.PRIVATE,
     )
     gpus_per_node = forms.IntegerField(
-        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
     )
-    cpus = forms.FloatField(label=_("Processor cores"), min_value=0.1, max_value=256, initial=endpoints.DEFAULT_CPUS)
+    cpus = forms.FloatField(label=_("CPU cores"), min_value=0.1, max_value=256, initial=endpoints.DEFAULT_CPUS)
     share_process = forms.BooleanField(
-        label=_("Share a process with my other services"),
+        label=_("Share a process with my other endpoints"),
         required=False,
         help_text=_(
-            "Takes far less memory for small models (multi-model serving). On the processor, with services that ask "
-            "the same of the machines; they share what is asked."
+            "Uses far less memory for small models (multi-model serving). Runs on the CPU, shared by endpoints "
+            "with the same resource request."
         ),
     )
     max_batch = forms.IntegerField(
-        label=_("Largest batch"),
+        label=_("Maximum batch size"),
         min_value=1,
         max_value=256,
         initial=8,
-        help_text=_("Images of different callers answered in one run of the model."),
+        help_text=_("Images of different requests that are processed in one run of the model."),
     )
     max_delay_ms = forms.FloatField(
-        label=_("Longest wait for a batch"),
+        label=_("Maximum batch delay"),
         min_value=0,
         max_value=1000,
         initial=2,
-        help_text=_("A lone caller never waits."),
+        help_text=_("A single request never waits."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -87,7 +87,7 @@ class ServiceModelForm(forms.Form):
         label=_("Model"),
         queryset=ModelVersion.objects.none(),
         empty_label=_("Choose a model"),
-        help_text=_("It is started beside the one that answers, and takes over once it answers itself."),
+        help_text=_("The new model starts next to the current one and takes over when it is ready."),
     )
 
     def __init__(self, *args: Any, service: Service, **kwargs: Any) -> None:
@@ -108,44 +108,50 @@ class ServiceEditForm(forms.Form):
     """The settings of a service that can change while it runs; limits except `per_minute` apply from its next start."""
 
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
-    visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
+    visibility = forms.ChoiceField(label=_("Access"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
     share_process = forms.BooleanField(
-        label=_("Share a process with my other services"), required=False, help_text=_("Holds from the next start.")
+        label=_("Share a process with my other endpoints"), required=False, help_text=_("Applies from the next start.")
     )
     per_minute = _limit(
         "per_minute",
-        _("Requests a minute of one caller"),
-        _("0: as often as they like. A key may have a number of its own. Holds at once."),
+        _("Requests per minute and client"),
+        _("0: unlimited. An API key can have its own limit. Applies immediately."),
     )
-    max_body_mib = _limit("max_body_mib", _("Largest request"), _("Holds from the next start."))
-    request_batch = _limit("request_batch", _("Pictures in one request"), _("Holds from the next start."))
-    max_answer_mib = _limit("max_answer_mib", _("Largest answer"), _("Holds from the next start."))
+    max_body_mib = _limit("max_body_mib", _("Maximum request size"), _("Applies from the next start."))
+    request_batch = _limit("request_batch", _("Images per request"), _("Applies from the next start."))
+    max_answer_mib = _limit("max_answer_mib", _("Maximum response size"), _("Applies from the next start."))
     keep_percent = _limit(
-        "keep_percent", _("Pictures kept by chance"), _("Holds from the next start. 0: none. Tell your callers.")
+        "keep_percent", _("Randomly sampled images"), _("Applies from the next start. 0: none. Inform your callers.")
     )
     keep_below = _limit(
-        "keep_below", _("Pictures kept with an answer below this score"), _("Holds from the next start. 0: none.")
+        "keep_below",
+        _("Images stored if the confidence is below this value"),
+        _("Applies from the next start. 0: none."),
     )
     keep_differing = _limit(
         "keep_differing",
-        _("Pictures kept where two models agree less"),
-        _("While another model gets copies of the requests. 100: where they differ at all. 0: none. Holds at once."),
+        _("Images stored if two models disagree"),
+        _("For requests copied to another model. 100: any difference. 0: none. Applies immediately."),
     )
-    keep_days = _limit("keep_days", _("Days until kept pictures go"), _("Where no dataset was made of them."))
+    keep_days = _limit(
+        "keep_days", _("Days until stored images are deleted"), _("If they were not made into a dataset.")
+    )
     min_replicas = _limit(
         "min_replicas",
-        _("Servers always"),
-        _("0: none while nobody asks. The next request starts one."),
+        _("Minimum replicas"),
+        _("0: none while idle. The next request starts one."),
     )
-    max_replicas = _limit("max_replicas", _("Servers at most"), _("Each takes what the service asks of the machines."))
+    max_replicas = _limit(
+        "max_replicas", _("Maximum replicas"), _("Each uses the resources requested by the endpoint.")
+    )
     queue_ms = _limit(
         "queue_ms",
-        _("Longest usual wait in the queue"),
-        _("One more is started where 1 of 20 requests waits longer."),
+        _("Target wait time in the queue"),
+        _("Another replica is started when the p95 wait time is longer."),
     )
-    idle_minutes = _limit("idle_minutes", _("Minutes without a request"), _("Until it has no server, if 0 is allowed."))
+    idle_minutes = _limit("idle_minutes", _("Idle minutes"), _("Until it scales to zero, if the minimum is 0."))
     deadline_s = _limit(
-        "deadline_s", _("Longest wait for an answer"), _("Holds from the next start. A caller may ask for less.")
+        "deadline_s", _("Maximum response time"), _("Applies from the next start. A client can request less.")
     )
 
     def change(self) -> dict[str, Any]:

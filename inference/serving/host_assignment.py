@@ -56,14 +56,16 @@ def check(*, version: ModelVersion | None, gpus_per_node: int, limits: Mapping[s
     refusals = Refusals()
     with refusals:
         if gpus_per_node:
-            raise CannotShare(_("Services share a process on the processor alone. Ask for no card, or do not share."))
+            raise CannotShare(_("Endpoints share a process on the CPU only. Request no GPU, or disable sharing."))
     with refusals:
         if version is not None and not fits(version):
-            message = _("%(model)s has more than %(most)s MiB, so it needs a process of its own.")
+            message = _("%(model)s is larger than %(most)s MiB and needs its own process.")
             raise CannotShare(message % {"model": version, "most": MAX_MIB})
     with refusals:
         if limits.get("max_replicas", 1) > 1:
-            message = _("A service that shares its process has one server. Allow one at most, or do not share.")
+            message = _(
+                "An endpoint that shares its process has one replica. Set the maximum to 1, or disable sharing."
+            )
             raise Invalid(message, field="max_replicas")
     refusals.end()
 

@@ -29,14 +29,14 @@ class ServiceKind(JobKind):
 
     name = endpoints.KIND
     device_kinds = DEVICE_KINDS
-    label = gettext_lazy("Inference service")
-    plural = gettext_lazy("Inference")
-    hint = gettext_lazy("Put a model to work")
+    label = gettext_lazy("Endpoint")
+    plural = gettext_lazy("Endpoints")
+    hint = gettext_lazy("Deploy a model")
     icon = "inference"
     order = 70
     list_page = "inference:service-list"
     start_page = "inference:service-new"
-    start_word = gettext_lazy("Start a service")
+    start_word = gettext_lazy("Create endpoint")
     view_action = Action.SERVICES_VIEW
     submit_action = Action.SERVICES_MANAGE
     idle_guard = False  # an idle service is no waste: it holds its GPU in order to answer
@@ -96,6 +96,6 @@ def _trials_of_owner(version: ModelVersion) -> list[tuple[object, object]]:
 
 
 HOLDERS = (
-    retention.Holder("service", gettext_lazy("service %(name)s of %(owner)s"), _of_owner),
-    retention.Holder("service trial", gettext_lazy("service %(name)s of %(owner)s"), _trials_of_owner),
+    retention.Holder("service", gettext_lazy("endpoint %(name)s of %(owner)s"), _of_owner),
+    retention.Holder("service trial", gettext_lazy("endpoint %(name)s of %(owner)s"), _trials_of_owner),
 )

@@ -63,7 +63,7 @@ def check(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
         minimum, maximum = LIMITS[name].minimum, LIMITS[name].maximum
         with refusals:
             if not minimum <= value <= maximum:
-                message = _("This must be a whole number from %(least)d to %(most)d.") % {
+                message = _("Must be an integer from %(least)d to %(most)d.") % {
                     "least": minimum,
                     "most": maximum,
                 }
@@ -71,5 +71,5 @@ def check(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
     with refusals:
         combined = {**others, **limits}
         if combined["min_replicas"] > combined["max_replicas"]:
-            raise Invalid(_("There cannot be more servers always than at most."), field="max_replicas")
+            raise Invalid(_("The minimum replicas exceed the maximum."), field="max_replicas")
     refusals.end()

@@ -8,39 +8,39 @@ from aiplatform.lib.wording import Wording, labelled
 from inference.serving.monitoring.labels import COMPARED, LOOKS
 
 SERVICE = {
-    "drifted": Wording(_("What %(service)s is shown has changed")),
+    "drifted": Wording(_("Data drift at %(service)s")),
     "drifted_by": Wording(
         _(
-            "%(what)s of the last %(images)s pictures differs much from the images that its model learned from (index "
-            "%(value)s). Look whether its answers still hold, and annotate some of them."
+            "%(what)s of the last %(images)s images differs strongly from the training images (index "
+            "%(value)s). Check whether the predictions are still correct, and annotate some images."
         ),
         what=labelled("what", lambda code: COMPARED.get(code, code)),
     ),
     "looks_drifted": Wording(
         _(
-            "The last %(images)s pictures look different from those that its model learned from: %(apart)s standard "
-            "deviations apart, where only 1 of 100 equal samples is more than %(allowed)s apart. Most of it is: "
-            "%(what)s. Look whether its answers still hold, and annotate some of the pictures."
+            "The last %(images)s images differ from the training images by %(apart)s standard deviations; only "
+            "1 of 100 equal samples differs by more than %(allowed)s. Main difference: %(what)s. Check whether "
+            "the predictions are still correct, and annotate some of the images."
         ),
         what=labelled("what", lambda code: LOOKS.get(code, code)),
     ),
-    "deleted": Wording(_("This service was deleted.")),
+    "deleted": Wording(_("This endpoint was deleted.")),
     "parted_crash": Wording(
-        _("%(service)s left the process that it shared: %(model)s was at work when that crashed twice in a row.")
+        _("%(service)s left the shared process: it crashed twice in a row while %(model)s was running.")
     ),
-    "parted_load": Wording(_("%(service)s left the process that it shared: %(model)s could not be loaded there.")),
-    "model_deleted": Wording(_("The model of this service was deleted.")),
-    "model_not_shared": Wording(_("The model of this service is no longer shared with its owner.")),
+    "parted_load": Wording(_("%(service)s left the shared process: %(model)s could not be loaded there.")),
+    "model_deleted": Wording(_("The model of this endpoint was deleted.")),
+    "model_not_shared": Wording(_("The owner of this service can no longer access its model.")),
 }
 TRIAL = {
-    "withdrawn": Wording(_("Its version was deleted, or is no longer shared with the owner of the service.")),
-    "service_ended": Wording(_("The service itself ended.")),
-    "server_ended": Wording(_("Its server ended. The log of its job says why.")),
+    "withdrawn": Wording(_("The version was deleted, or is not shared with the owner of the endpoint any more.")),
+    "service_ended": Wording(_("The endpoint process exited.")),
+    "server_ended": Wording(_("The server exited. See the log of its job.")),
     "fails": Wording(_("%(failed)s of its %(requests)s requests failed.")),
     "fails_more": Wording(
         _(
-            "%(failed)s of its %(requests)s requests failed, and %(beside_failed)s of the %(beside_requests)s "
-            "of the other one."
+            "%(failed)s of its %(requests)s requests failed, compared with %(beside_failed)s of "
+            "%(beside_requests)s of the other model."
         )
     ),
 }

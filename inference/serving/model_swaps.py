@@ -41,10 +41,10 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
     with transaction.atomic():
         locked = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
         if locked.model_version_id == version.pk and locked.next_job_id is None:
-            message = _("%(name)s answers with %(model)s already.") % {"name": locked.name, "model": version}
+            message = _("%(name)s already serves %(model)s.") % {"name": locked.name, "model": version}
             raise Invalid(message, field="model_version")
         if locked.trials.filter(outcome="").exists():
-            message = _("%(name)s tries another model. Promote that or roll it back first.")
+            message = _("%(name)s has a rollout. Promote it or roll it back first.")
             raise Invalid(message % {"name": locked.name}, field="model_version")
         cancelled, locked.next_job, locked.next_version = locked.next_job, None, None
         endpoints.end(cancelled, by)

@@ -32,7 +32,7 @@ class Service(models.Model):
     slug = models.SlugField(max_length=80, unique=True)  # in its address
     description = models.CharField(_("description"), max_length=200, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="services")
-    visibility = models.CharField(_("who may call it"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    visibility = models.CharField(_("access"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     model_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="services")
     model_label = models.CharField(max_length=130, blank=True)  # what the model was called, after it was deleted
     job = models.ForeignKey(Job, models.SET_NULL, null=True, blank=True, related_name="services")
@@ -112,12 +112,12 @@ class ServiceTrial(models.Model):
     """
 
     class Mode(models.TextChoices):
-        CANARY = "canary", _("Canary: any request may reach it")
-        STICKY = "ab", _("A/B test: each caller stays with one model")
-        SHADOW = "shadow", _("Shadow: it gets copies, nobody gets its answers")
+        CANARY = "canary", _("Canary: random requests")
+        STICKY = "ab", _("A/B test: each client stays with one model")
+        SHADOW = "shadow", _("Shadow: receives copies of requests, its responses are discarded")
 
     class Outcome(models.TextChoices):
-        OPEN = "", _("Under way")
+        OPEN = "", _("In progress")
         PROMOTED = "promoted", _("Promoted")
         ROLLED_BACK = "rolled_back", _("Rolled back")
         HALTED = "halted", _("Halted")

@@ -48,7 +48,7 @@ def _split(path: str) -> tuple[str, str]:
     """`/serve/<slug>/<path>` → (slug, path)."""
     slug, _slash, rest = path.removeprefix(PREFIX).partition("/")
     if rest.split("/")[0] not in OPEN or ".." in rest.split("/"):
-        raise Refused(404, "not_found", _("Services answer at v2/…, predict, openapi.json and metrics."))
+        raise Refused(404, "not_found", _("Endpoints respond at v2/…, predict, openapi.json and metrics."))
     return slug, rest
 
 
@@ -61,14 +61,14 @@ def _find(scope: Scope, slug: str) -> Upstream:
     close_old_connections()
     service, caller = _find_caller(scope, slug)
     if service.asleep_at is None and _is_stopped(service):
-        raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
+        raise Refused(410, "service_stopped", _("This endpoint is stopped. Start it to use its address."))
     if why := withdrawal.why_not(service):
         raise Refused(410, "model_withdrawn", why)
     if service.asleep_at is not None or limits_of(service)["min_replicas"] == 0:
         service = _wake(service, _split(scope["path"])[1])
     own = routing.servers(service)
     if not own:
-        raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})
+        raise Refused(503, "service_starting", _("This endpoint is not running yet."), **{"Retry-After": "2"})
     scaling.nudge(service)
     choose = routing.split(service, caller, own)
     return replace(own[0], admit=Admission(service.pk, caller), choose=choose)
@@ -91,7 +91,7 @@ def _wake(service: Service, path: str) -> Service:
     """
     if service.asleep_at is not None:
         if not asks(path):
-            raise Refused(503, "service_asleep", _("This service is asleep. A call for an answer starts it."))
+            raise Refused(503, "service_asleep", _("This endpoint is scaled to zero. A prediction request starts it."))
         moment = time.monotonic()
         until, message = _cannot.get(service.pk, (0.0, ""))
         if moment < until:
@@ -123,7 +123,7 @@ def _find_caller(scope: Scope, slug: str) -> tuple[Service, Caller]:
         if key is None or not (key.service.owner.is_active and key.service.owner.can(Action.SERVICES_CALL)):
             lockout.count_token_guess_at(scope)
             raise Refused(
-                401, "unknown_key", _("This key is unknown here, expired or revoked."), **{"WWW-Authenticate": "Bearer"}
+                401, "unknown_key", _("This API key is unknown, expired or revoked."), **{"WWW-Authenticate": "Bearer"}
             )
         return key.service, holder(key.service, key)
     user = find_user(scope)
@@ -132,19 +132,21 @@ def _find_caller(scope: Scope, slug: str) -> tuple[Service, Caller]:
             401, "not_signed_in", _("Send a token: Authorization: Bearer aip_…"), **{"WWW-Authenticate": "Bearer"}
         )
     if not user.can(Action.SERVICES_CALL):
-        raise Refused(403, "not_allowed", _("Your role does not allow calling services."))
+        raise Refused(403, "not_allowed", _("Your role does not permit calling endpoints."))
     service = Service.objects.visible_to(user).filter(slug=slug).select_related("job", "owner").first()
     if service is None:
-        raise Refused(404, "not_found", _("There is no such service."))
+        raise Refused(404, "not_found", _("Service not found."))
     return service, person(service, user)
 
 
 def _starting() -> Refused:
-    return Refused(503, "service_starting", _("This service is starting; try again."), **{"Retry-After": "1"})
+    return Refused(
+        503, "service_starting", _("This endpoint is starting. Try again in a moment."), **{"Retry-After": "1"}
+    )
 
 
 def _broken_off() -> Refused:
-    return Refused(502, "service_failed", _("The service broke off. Its log says why."))
+    return Refused(502, "service_failed", _("The endpoint failed. See its log."))
 
 
 application = new()

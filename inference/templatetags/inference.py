@@ -21,7 +21,7 @@ from training.catalog.metric_labels import word
 register = template.Library()
 
 MAX_METRICS = 8
-FITTINGS = {"stretch": _("other shapes are stretched"), "letterbox": _("other shapes get a margin")}
+FITTINGS = {"stretch": _("stretch"), "letterbox": _("pad")}
 
 
 @register.filter

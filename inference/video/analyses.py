@@ -157,7 +157,7 @@ def check_decoder() -> None:
         NoDecoder: names the fix for an operator.
     """
     if pyav.is_missing():
-        message = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
+        message = _("Reading videos requires PyAV, which is not installed. An operator can install it with: %(how)s")
         raise NoDecoder(message % {"how": pyav.HOW})
 
 
@@ -168,9 +168,9 @@ def check_model(version: ModelVersion) -> None:
         CannotWatch.
     """
     if version.task not in WATCHING:
-        raise CannotWatch(_("Only models that find objects watch videos, and %(model)s is none.") % {"model": version})
+        raise CannotWatch(_("Video analytics requires a detection model; %(model)s is not one.") % {"model": version})
     if not version.can_serve:
-        raise CannotWatch(_("%(model)s has no ONNX file, so it cannot run here.") % {"model": version})
+        raise CannotWatch(_("%(model)s has no ONNX file and cannot run here.") % {"model": version})
 
 
 def _checked_classes(version: ModelVersion, names: Sequence[str]) -> dict[str, Any]:
@@ -178,7 +178,9 @@ def _checked_classes(version: ModelVersion, names: Sequence[str]) -> dict[str, A
     for name in names:
         if name not in ids_by_name:
             facts = {"name": name[:100], "known": ", ".join(list(ids_by_name)[:20])}
-            raise Invalid(_("This model knows no “%(name)s”. It knows: %(known)s.") % facts, field="classes")
+            raise Invalid(
+                _("This model has no class “%(name)s”. Available classes: %(known)s.") % facts, field="classes"
+            )
     return {
         "classes": [ids_by_name[name] for name in dict.fromkeys(names)],
         "class_names": {str(number): name for name, number in ids_by_name.items()},
@@ -196,7 +198,7 @@ def _checked_numbers(refusals: Refusals, **numbers: float | None) -> dict[str, f
         value = numbers[name]
         with refusals:
             if value is not None and (finite(value) is None or not low <= value <= high):
-                message = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
+                message = _("Enter a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
                 raise Invalid(message, field=name)
     return dict(numbers)
 
@@ -225,7 +227,7 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
     version = ModelVersion.objects.usable_by(by).filter(pk=before.version_id or 0).first()
     video = VideoFile.objects.usable_by(by).filter(pk=before.video_id or 0).first()
     if version is None or (video is None and not before.is_stream):
-        raise CannotWatch(_("The model or the video of this analysis is no longer there for you."))
+        raise CannotWatch(_("You can no longer access the model or the video of this analysis."))
     params, job = before.params, before.job
     names = params.get("class_names", {})
     return submit(
@@ -252,4 +254,6 @@ def url_of(analysis: VideoAnalysis) -> str:
     try:
         return sealed.unseal(analysis.secrets)["url"]
     except (sealed.Unsealable, KeyError):
-        raise streams.StreamRefused(_("The address of this stream cannot be read any more. Give it anew.")) from None
+        raise streams.StreamRefused(
+            _("The address of this stream can no longer be decrypted. Enter it again.")
+        ) from None

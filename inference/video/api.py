@@ -108,7 +108,7 @@ class VideoIn(ResourcesIn):
     )  # fmt: skip
     min_score = serializers.FloatField(required=False, allow_null=True, default=None)
     max_rate = serializers.FloatField(
-        required=False, allow_null=True, default=None, help_text="Pictures a second that are looked at, at most."
+        required=False, allow_null=True, default=None, help_text="Maximum frames per second."
     )
     film = serializers.BooleanField(required=False, default=True, help_text="Whether an annotated film is made.")
     interval_s = serializers.FloatField(required=False, default=analyses.INTERVAL_S)
@@ -143,7 +143,9 @@ class VideoViewSet(ObjectViewSet):
         params = parse_request(serializer, analyses.check)
         sources = {name: params.pop(name) for name in SOURCES if name in params}
         if len(sources) != 1:
-            message = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
+            message = _(
+                "Send a file, the id of a completed upload or of an uploaded video, or the address of a stream."
+            )
             raise Invalid(message, field="file")
         analyses.check_decoder()
         analyses.check(model_version=params["model_version"])
@@ -182,7 +184,7 @@ class VideoViewSet(ObjectViewSet):
         analysis: VideoAnalysis = self.get_object()
         opened = results.opened(analysis, results.FILM)
         if opened is None:
-            raise NotFound(_("There is no film of it, or not yet."))
+            raise NotFound(_("The annotated video does not exist yet, or was disabled."))
         return send_file(request._request, opened, f"{analysis.job.name}.webm", inline=True)
 
 

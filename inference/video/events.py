@@ -27,7 +27,7 @@ AT_ONCE = 4 << 20  # bytes read in one pass
 MAX_ROWS = 100_000  # of one analysis; its file holds all of them
 Type = VideoEvent.Type
 DIRECTIONS = ("in", "out", "")
-KIND = Kind("camera", _("A camera that I watch shows nothing new"), "video")
+KIND = Kind("camera", _("A camera that I analyze shows no new images"), "video")
 
 
 def read_new(job: Job, attempt: Attempt | None = None) -> int:

@@ -36,7 +36,8 @@ def store(*, user: User, source: Path, filename: str) -> VideoFile:
     if suffix not in SUFFIXES:
         suffixes = ", ".join(SUFFIXES)
         raise VideoRefused(
-            _("%(name)s is no video by its name. Send one of: %(known)s.") % {"name": filename[:100], "known": suffixes}
+            _("%(name)s does not have a video file name. Supported formats: %(known)s.")
+            % {"name": filename[:100], "known": suffixes}
         )
     if not source.stat().st_size:
         raise VideoRefused(_("The file is empty."))
@@ -50,7 +51,7 @@ def store(*, user: User, source: Path, filename: str) -> VideoFile:
         partial.rename(row.path)
         row.save()
     except TooLarge:
-        raise VideoRefused(_("A video has at most %(most)s GiB.") % {"most": MAX_BYTES >> 30}) from None
+        raise VideoRefused(_("A video can have at most %(most)s GiB.") % {"most": MAX_BYTES >> 30}) from None
     except BaseException:
         partial.unlink(missing_ok=True)
         row.path.unlink(missing_ok=True)
@@ -72,7 +73,7 @@ def delete(*, video: VideoFile) -> None:
     """
     running = VideoAnalysis.objects.unfinished().filter(video=video).select_related("job").first()
     if running is not None:
-        raise StillInUse(_("%(name)s still reads this video. Stop it first.") % {"name": running})
+        raise StillInUse(_("%(name)s is still reading this video. Stop it first.") % {"name": running})
     path = video.path
     video.delete()
     transaction.on_commit(lambda: path.unlink(missing_ok=True))
@@ -85,4 +86,4 @@ def check_exists(video: VideoFile) -> None:
         Invalid.
     """
     if not video.path.is_file():
-        raise Invalid(_("The file of %(name)s is gone. Upload it once more.") % {"name": video}, field="video")
+        raise Invalid(_("The file of %(name)s no longer exists. Upload it again.") % {"name": video}, field="video")

@@ -33,33 +33,34 @@ class VideoForm(ResourceForm):
         label=_("Video"),
         queryset=VideoFile.objects.none(),
         required=False,
-        empty_label=_("Upload a new one"),
+        empty_label=_("Upload new"),
     )
     file = forms.FileField(
         label=_("File"),
         required=False,
-        help_text=_("MP4, MOV, MKV, WebM, AVI, MPEG and others. A job opens it in its sandbox."),
+        help_text=_("MP4, MOV, MKV, WebM, AVI, MPEG and others. Opened in the sandbox of a job."),
     )
     url = forms.CharField(
-        label=_("Or the address of a stream"),
+        label=_("Or a stream address"),
         required=False,
         max_length=streams.MAX_LENGTH,
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "rtsp://", "autocomplete": "off"}),
-        help_text=_("rtsp, rtsps, http or https, with name and password where it asks for them; they are kept secret."),
+        help_text=_("rtsp, rtsps, http or https, with username and password if required; stored as secrets."),
     )
     classes = forms.CharField(
-        label=_("Follow only"),
+        label=_("Classes"),
         required=False,
         max_length=1000,
-        help_text=_("Names of classes, separated by commas. Empty: all that the model knows."),
+        help_text=_("Class names separated by commas. Default: all classes of the model."),
     )
     min_score = forms.FloatField(
-        label=_("Lowest score"),
+        label=_("Minimum confidence"),
         required=False,
         min_value=0.01,
         max_value=1,
         help_text=_(
-            "From which something is followed. Empty: the best one of its newest evaluation, else the model's own."
+            "Minimum confidence of tracked objects. Default: the best threshold of the newest evaluation, "
+            "otherwise that of the model."
         ),
     )
     places = forms.CharField(
@@ -75,43 +76,45 @@ class VideoForm(ResourceForm):
             }
         ),
         help_text=_(
-            "Drawn on the page of an analysis, on its first picture; here as JSON, points as shares of the picture's "
-            "sides from 0 to 1."
+            "Drawn on the first frame on the page of an analysis; here as JSON, with points relative to the "
+            "image size from 0 to 1."
         ),
     )
-    film = forms.BooleanField(label=_("Make an annotated film"), required=False, initial=True)
+    film = forms.BooleanField(label=_("Create annotated video"), required=False, initial=True)
     max_rate = forms.FloatField(
-        label=_("Pictures a second"),
+        label=_("Frames per second"),
         required=False,
         min_value=0.01,
         max_value=analyses.MAX_RATE,
-        help_text=_("At most so many are looked at. Empty: all."),
+        help_text=_("Maximum frames per second that are analyzed. Default: all."),
     )
-    interval_s = forms.FloatField(
-        label=_("Seconds of an interval"), min_value=1, max_value=86_400, initial=analyses.INTERVAL_S
-    )
+    interval_s = forms.FloatField(label=_("Interval (s)"), min_value=1, max_value=86_400, initial=analyses.INTERVAL_S)
     still_s = forms.FloatField(
-        label=_("Seconds without a new picture"),
+        label=_("Seconds without a new image"),
         required=False,
         min_value=0,
         max_value=86_400,
         initial=analyses.STILL_S,
-        help_text=_("A stream that shows the same picture, or black, for so long is told. 0: never."),
+        help_text=_("Reports a stream that shows the same or a black image for this long. 0: never."),
     )
     webhook_url = forms.CharField(
         label=_("Webhook"),
         required=False,
         max_length=500,
-        help_text=_("Gets each event as JSON, and again later where it does not answer."),
+        help_text=_("Receives each event as JSON, with retries."),
     )
     name = forms.CharField(
-        label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the video.")
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Leave empty to derive it from the video."),
     )
     gpus_per_node = forms.IntegerField(
-        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
+        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
     )
     cpus = forms.FloatField(
-        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
     )
 
     ADVANCED = ("classes", "min_score", "places", "film", "max_rate", "interval_s", "still_s", "webhook_url", "name")
@@ -136,7 +139,7 @@ class VideoForm(ResourceForm):
         try:
             return zones.checked(json.loads(text)) if text else {}
         except (ValueError, RecursionError):
-            raise forms.ValidationError(_("This is no JSON of lines and zones.")) from None
+            raise forms.ValidationError(_("Expected JSON with lines and zones.")) from None
         except Invalid as exc:
             raise forms.ValidationError(exc.message) from None
 
@@ -146,7 +149,7 @@ class VideoForm(ResourceForm):
         if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
             # where no source is given, no single field is wrong
             self.add_error(
-                "file" if chosen else None, _("Choose a video, send one, or give the address of a stream: one of them.")
+                "file" if chosen else None, _("Choose a video, upload one, or enter a stream address: exactly one.")
             )
         return values
 

@@ -47,8 +47,8 @@ class VideoKind(JobKind):
     name = analyses.KIND
     device_kinds = DEVICE_KINDS
     label = gettext_lazy("Video analysis")
-    plural = gettext_lazy("Videos")
-    hint = gettext_lazy("Follow and count what moves")
+    plural = gettext_lazy("Video analytics")
+    hint = gettext_lazy("Track and count objects")
     icon = "video"
     order = 68
     list_page = "inference:video-list"
@@ -56,7 +56,7 @@ class VideoKind(JobKind):
     view_action = Action.EVALUATIONS_VIEW
     submit_action = Action.EVALUATIONS_SUBMIT
     can = Capabilities(pause=True, suspend=True, finish=True, restore=True)
-    about_restore = gettext_lazy("Goes on after the last segment of the film that is done.")
+    about_restore = gettext_lazy("Continues after the last finished segment of the video.")
     related = ("video",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -96,7 +96,7 @@ class VideoKind(JobKind):
         analysis = VideoAnalysis.objects.select_related("video").get(job=job)
         version = ModelVersion.objects.usable_by(job.owner).filter(pk=analysis.version_id or 0)
         if not version.exists() or (analysis.video is None and not analysis.is_stream):
-            raise Vanished(_("The model or the video of this analysis is no longer there for you."))
+            raise Vanished(_("You can no longer access the model or the video of this analysis."))
         cluster_for(job.owner, job.cluster)
 
     def url(self, job: Job) -> str:

@@ -15,9 +15,9 @@ VIDEO = {
     "entered": Wording(_("%(class)s %(object)s entered %(place)s.")),
     "left": Wording(_("%(class)s %(object)s left %(place)s after %(seconds)s s.")),
     "loitered": Wording(_("%(class)s %(object)s is in %(place)s for %(seconds)s s.")),
-    "frozen": Wording(_("The camera shows the same picture for %(seconds)s s.")),
-    "black": Wording(_("The camera shows only black for %(seconds)s s.")),
-    "over": Wording(_("The camera shows new pictures again, after %(seconds)s s.")),
-    "hangs": Wording(_("A camera of %(name)s shows nothing new")),
+    "frozen": Wording(_("The camera has shown the same image for %(seconds)s s.")),
+    "black": Wording(_("The camera has been black for %(seconds)s s.")),
+    "over": Wording(_("The camera shows new images again, after %(seconds)s s.")),
+    "hangs": Wording(_("A camera of %(name)s shows no new images")),
     "gone": Wording(_("The model or the video of this analysis was deleted.")),
 }

@@ -73,10 +73,10 @@ class VideoEvent(models.Model):
         CROSSED = "crossed", _("Crossed")
         ENTERED = "entered", _("Entered")
         LEFT = "left", _("Left")
-        LOITERED = "loitered", _("Stays long")
-        FROZEN = "frozen", _("Picture frozen")
-        BLACK = "black", _("Picture black")
-        OVER = "over", _("New pictures again")
+        LOITERED = "loitered", _("Stayed long")
+        FROZEN = "frozen", _("Frozen image")
+        BLACK = "black", _("Black image")
+        OVER = "over", _("Image recovered")
 
     analysis = models.ForeignKey(VideoAnalysis, models.CASCADE, related_name="events")
     key = models.CharField(max_length=40)  # what the program calls it: the same in each attempt

@@ -124,4 +124,4 @@ def parsed(text: str) -> Any:
     try:
         return json.loads(text or "{}")
     except (ValueError, RecursionError):
-        raise Invalid(_("This is no JSON of lines and zones."), field="places") from None
+        raise Invalid(_("Expected JSON with lines and zones."), field="places") from None

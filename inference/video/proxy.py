@@ -28,7 +28,7 @@ def _split(path: str) -> tuple[str, str]:
     """`/watch/<analysis>/live.mjpeg` → (analysis, path)."""
     called, _slash, rest = path.removeprefix(PREFIX).partition("/")
     if rest != LIVE:
-        raise Refused(404, "not_found", _("Live pictures are at /watch/…/live.mjpeg."))
+        raise Refused(404, "not_found", _("Live frames are at /watch/…/live.mjpeg."))
     return called, rest
 
 
@@ -45,16 +45,16 @@ def _find(scope: Scope, called: str) -> Upstream:
             401, "not_signed_in", _("Send a token: Authorization: Bearer aip_…"), **{"WWW-Authenticate": "Bearer"}
         )
     if not user.can(Action.EVALUATIONS_VIEW):
-        raise Refused(403, "not_allowed", _("Your role does not allow seeing videos."))
+        raise Refused(403, "not_allowed", _("Your role does not permit viewing videos."))
     rows = VideoAnalysis.objects.visible_to(user).filter(pk=ids.number(called) or 0, is_stream=True)
     analysis = rows.select_related("job").first()
     if analysis is None:
-        raise Refused(404, "not_found", _("There is no such stream."))
+        raise Refused(404, "not_found", _("Stream not found."))
     if scope["method"] != "GET":
-        raise Refused(405, "method_not_allowed", _("Live pictures can only be looked at."), Allow="GET")
+        raise Refused(405, "method_not_allowed", _("Live frames can only be viewed."), Allow="GET")
     job = analysis.job
     if job.is_final or job.state == JobState.STOPPING:
-        raise Refused(410, "stream_over", _("This stream is watched no longer."))
+        raise Refused(410, "stream_over", _("This stream is not analyzed any more."))
     address = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
     if address is None:
         raise _starting()
@@ -62,11 +62,11 @@ def _find(scope: Scope, called: str) -> Upstream:
 
 
 def _starting() -> Refused:
-    return Refused(503, "stream_starting", _("This stream is not watched yet."), **{"Retry-After": "2"})
+    return Refused(503, "stream_starting", _("This stream is not analyzed yet."), **{"Retry-After": "2"})
 
 
 def _broken_off() -> Refused:
-    return Refused(502, "stream_failed", _("The watch broke off. Its log says why."))
+    return Refused(502, "stream_failed", _("The analysis failed. See its log."))
 
 
 application = new()

@@ -26,14 +26,14 @@ def check(url: str) -> None:
     parts = _parts(url)
     if len(url) > MAX_LENGTH or parts is None or parts.scheme not in gate.PORTS or not parts.hostname:
         prefixes = ", ".join(f"{name}://" for name in gate.PORTS)
-        raise StreamRefused(_("The address of a stream begins with one of: %(known)s.") % {"known": prefixes})
+        raise StreamRefused(_("The address of a stream must start with one of: %(known)s.") % {"known": prefixes})
     try:
         gate.resolve(url, settings.STREAM_ALLOWED)
     except gate.Refused as exc:
         if not exc.final:
             return
         message = _(
-            "%(host)s lies inside this network, or is no address of a stream. An operator can allow it with "
+            "%(host)s is inside this network, or is not a stream address. An operator can allow it with "
             "AIP_STREAM_ALLOWED."
         )
         raise StreamRefused(message % {"host": parts.hostname}) from None

@@ -42,11 +42,11 @@ class VideoPages(JobRowPages[VideoAnalysis]):
     source = Column(_("Video"), "row.source_label", sort="source", css="wrap-any")
     events = Column(_("Events"), 'row.summary.events|default_if_none:"–"|default:"–"', kind="num")
     table = Table(NAME, STATE, source, MODEL, events, OWNER, CREATED)
-    region, title = "videos", _("Videos")
-    lead = _("A detector watches a video: it follows what moves, and counts what crosses lines and enters zones.")
+    region, title = "videos", _("Video analytics")
+    lead = _("A detector analyzes a video: it tracks moving objects and counts those that cross lines and enter zones.")
     filter_label, no_match_text = _("Filter videos"), _("No video matches.")
-    empty_text = _("No videos yet. Upload one, choose a detector, and see what it follows.")
-    new_title, list_template = _("Analyse a video"), "inference/video_list.html"
+    empty_text = _("No videos yet. Upload one and choose a detector to track objects.")
+    new_title, list_template = _("Analyze video"), "inference/video_list.html"
 
 
 class VideoFilePages(ObjectPages[VideoFile]):
@@ -60,12 +60,12 @@ class VideoFilePages(ObjectPages[VideoFile]):
         Column(_("Size"), "row.size_bytes|filesizeformat", sort="size", kind="num"),
         Column(_("Owner"), "row.owner", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
-        Column(_("Acts"), template="inference/_video_file_buttons.html", kind="actions", css="nowrap"),
+        Column(_("Actions"), template="inference/_video_file_buttons.html", kind="actions", css="nowrap"),
     )
     region, art, confirms_name = "video-files", "search", False
-    title, lead = _("Uploaded videos"), _("They stay until they are deleted, so that they can be analysed again.")
+    title, lead = _("Uploaded videos"), _("Videos are kept until they are deleted, so that they can be analyzed again.")
     filter_label, no_match_text = _("Filter videos"), _("No video matches.")
-    empty_text = _("No videos yet. They are uploaded where an analysis begins.")
+    empty_text = _("No videos yet. Upload a video when you start an analysis.")
     list_template = "inference/video_file_list.html"
 
     def remove(self, request: SignedInRequest, row: VideoFile) -> None:

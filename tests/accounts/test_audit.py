@@ -107,7 +107,7 @@ def test_fact_words_know_every_fact_and_name_the_zone_of_moments():
 
 @pytest.mark.parametrize(
     ("language", "rights", "fields", "severity"),
-    [("en", "See models, old.right", "e-mail", "Critical"), ("zh-hans", "查看模型, old.right", "邮箱", "严重")],
+    [("en", "View models, old.right", "e-mail", "Critical"), ("zh-hans", "查看模型, old.right", "邮箱", "严重")],
 )
 def test_fact_words_name_rights_fields_and_severities_and_leave_what_is_unknown(language, rights, fields, severity):
     held = ["models.view", "old.right"]
@@ -126,8 +126,8 @@ def test_audit_trail_page_shows_what_a_role_may_do_in_words(olga, as_olga):
 
     page = as_olga.get("/people/audit/?q=viewer").content.decode()
 
-    assert "See models" in page
-    assert "See jobs and the queue" in page
+    assert "View models" in page
+    assert "View jobs and the queue" in page
     assert "models.view" not in page
     assert "jobs.view" not in page
 

@@ -52,7 +52,7 @@ def test_a10_account_batch_is_made_in_the_background_and_reported(
     assert wei.nickname == "李伟"
     assert {role.name for role in wei.roles.all()} == {"User", "Annotation person"}
     page = as_olga.get(f"/people/file/{batch.pk}/")
-    assert [row.get("said") for row in page.context["rows"]] == ["", "The name “alice” is taken.", ""]
+    assert [row.get("said") for row in page.context["rows"]] == ["", "The name “alice” is already in use.", ""]
 
 
 def test_a10_account_batch_first_passwords_are_strong_unique_and_said_once(olga, as_olga):
@@ -79,7 +79,7 @@ def test_a10_account_batch_first_passwords_not_fetched_are_forgotten(olga):
     batches.sweep()
 
     batch.refresh_from_db()
-    with pytest.raises(Invalid, match="fetched already"):
+    with pytest.raises(Invalid, match=r"The initial passwords were already downloaded. Create password"):
         batches.result(batch, by=olga)
 
 
@@ -100,7 +100,7 @@ def test_a10_account_batch_beyond_its_senders_rights_is_refused_whole(db):
         ("", "first line"),
         ("name,mail\nx,y\n", "first line"),
         ("username\n", "no rows"),
-        ('username\n"x', "not a table"),
+        ('username\n"x', "Not a valid table"),
         ("username\n" + "x\n" * 1001, "at most 1000"),
         (b"\xff\xfe\x81\x00", "text file|first line"),
     ],
@@ -119,8 +119,8 @@ def test_account_batch_reports_unknown_roles_and_groups_by_row_and_makes_the_oth
 
     batch.refresh_from_db()
     assert [bool(line["made"]) for line in batch.report] == [False, True, False, False]
-    assert batch.report[0]["said"] == "There is no role called “Emperor”. There is no role called “King”."
-    assert batch.report[2]["said"] == "There is no group called “Guild”."
+    assert batch.report[0]["said"] == "No role is named “Emperor”. No role is named “King”."
+    assert batch.report[2]["said"] == "No group is named “Guild”."
     assert User.objects.filter(username="bea").exists()
 
 

@@ -83,7 +83,7 @@ def test_ldap_sign_in_refuses_a_wrong_password(there, client):
     answer = sign_in(client, password="wrong")
 
     assert answer.status_code == 422
-    assert said(answer) == "Name and password do not match an account here."
+    assert said(answer) == "Unknown username or wrong password."
     assert not User.objects.exists()
 
 
@@ -92,7 +92,7 @@ def test_ldap_sign_in_never_reads_a_name_as_a_filter(there, client, typed):
     answer = sign_in(client, typed)
 
     assert answer.status_code == 422
-    assert said(answer) == "Name and password do not match an account here."
+    assert said(answer) == "Unknown username or wrong password."
     assert not User.objects.exists()
 
 
@@ -105,8 +105,8 @@ def test_ldap_sign_in_says_when_the_directory_is_away_and_local_works(there, ali
     local = sign_in(client, "alice", "correct horse")
 
     assert (away.status_code, token.status_code) == (422, 401)
-    assert "does not answer" in said(away)
-    assert "does not answer" in token.json()["detail"]
+    assert "The user directory does not respond." in said(away)
+    assert "The user directory does not respond." in token.json()["detail"]
     assert local.status_code == 302
 
 

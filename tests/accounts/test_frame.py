@@ -61,14 +61,14 @@ def test_overview_of_an_annotator_has_annotation_only(as_anna):
 def test_overview_says_that_a_node_is_silent(as_alice):
     Node.objects.create(name="gpu-07", state=Node.State.UNREACHABLE, heartbeat_at=now() - timedelta(minutes=3))
 
-    assert "gpu-07 does not answer" in as_alice.get("/").content.decode()
+    assert "gpu-07 does not respond" in as_alice.get("/").content.decode()
 
 
 def test_overview_moving_part_comes_alone_for_htmx(as_alice):
     part = as_alice.get("/", headers={"HX-Request": "true"}).content.decode()
 
     assert "<html" not in part
-    assert "Cluster at a glance" in part
+    assert "Cluster overview" in part
 
 
 def test_b09_pages_answer_privately(as_alice):
@@ -173,7 +173,7 @@ def test_api_lists_refuse_a_limit_beyond_a_page(as_olga):
 
     assert (answer.status_code, answer.json()["detail"]) == (
         400,
-        "limit is from 1 to 200. What is left comes by the address in “next”.",
+        "limit must be from 1 to 200. Use the address in “next” for the remaining rows.",
     )
     assert as_olga.get("/api/v1/users/?limit=200").status_code == 200
 
@@ -196,7 +196,7 @@ def test_pages_count_cpu_slots_where_there_are_no_cards_and_say_what_they_are(as
     work.hold(job, node.devices.get(kind="cpu"), share=24)
     job.attempts.update(assigned_at=now() - timedelta(hours=2))
 
-    legend = "A job takes one CPU slot for each core it asks for. 4 cores are offered as 8 slots,"
+    legend = "A job uses one CPU slot per requested core. 4 cores are offered as 8 slots,"
     overview = as_alice.get("/").content.decode()
     pages = [as_olga.get(path).content.decode() for path in ("/cluster/", "/clusters/")]
     use = as_alice.get(f"/clusters/{cluster.pk}/").content.decode()
@@ -210,13 +210,13 @@ def test_pages_count_cpu_slots_where_there_are_no_cards_and_say_what_they_are(as
     assert '<span class="big">5 <span class="muted">/ 8</span>' in overview
     for page in pages:
         assert "CPU slots in use" in page
-        assert "Cards in use" not in page
+        assert "GPUs in use" not in page
         assert '<td class="num">3</td>' in page
     assert '<th scope="col" class="num">CPU slots</th>' in use
     assert '<th scope="col" class="num">Cards</th>' not in use
     assert '<td class="num">3</td>' in use
     assert "Core hours" in usage
-    assert "Card hours" not in usage
+    assert "GPU hours" not in usage
 
 
 def test_top_bar_counts_cpu_slots_where_there_are_no_cards_and_says_what_they_are(alice):
@@ -230,20 +230,20 @@ def test_top_bar_counts_cpu_slots_where_there_are_no_cards_and_says_what_they_ar
 
     assert said.free_words == "4 / 4 CPU slots"
     assert said.sentence == (
-        "4 of 4 CPU slots free; this cluster has no GPUs. A job takes one CPU slot for each core it asks for."
-        " 2 cores are offered as 4 slots, because few jobs keep a core busy all the time."
+        "4 of 4 CPU slots free; this cluster has no GPUs. A job uses one CPU slot per requested core. "
+        "2 cores are offered as 4 slots, because few jobs keep a core busy all the time."
     )
     assert chinese.free_words == "4 / 4 个 CPU 槽位"
     assert "2 个核提供 4 个槽位" in chinese.sentence
-    assert as_many.sentence.endswith("Slots offered of 2 cores: 2.")
+    assert as_many.sentence.endswith("Slots offered for 2 cores: 2.")
 
 
 def test_top_bar_and_overview_say_that_no_machine_has_joined_and_lead_on_who_may_add_one(as_alice, as_olga):
     alice, olga = (client.get("/").content.decode() for client in (as_alice, as_olga))
 
     for page in (alice, olga):
-        assert "no machine yet" in page
-        assert page.count("No machine has joined yet. Jobs wait for the first one.") > 1
+        assert "no nodes yet" in page
+        assert page.count("No node has joined yet. Jobs are queued until the first one joins.") > 1
         assert "0 / 0" not in page
     join = 'href="/cluster/join/"'
     assert (olga.count(join), alice.count(join)) == (2, 0)
@@ -252,7 +252,7 @@ def test_top_bar_and_overview_say_that_no_machine_has_joined_and_lead_on_who_may
 def test_top_bar_says_that_no_machine_is_up_rather_than_that_none_is_free(alice):
     work.node(cores=2, state="lost")
 
-    assert (glance(alice).free_words, glance(alice).lacks_machines) == ("no machine is up", False)
+    assert (glance(alice).free_words, glance(alice).lacks_machines) == ("no node available", False)
 
 
 def test_user_language_follows_the_browser_of_the_last_sign_in(alice, client):

@@ -148,7 +148,7 @@ def test_registration_is_open_with_approval_or_closed(olga, as_olga, client):
 
     registration.notify_administrators()
     registration.notify_administrators()
-    assert [str(row.title) for row in Notification.objects.filter(user=olga)] == ["carol asks for an account"]
+    assert [str(row.title) for row in Notification.objects.filter(user=olga)] == ["carol requests an account"]
     assert carol.state == "awaiting"
     assert client.post("/login/", sign_in).status_code == 422
     as_olga.post(f"/people/{carol.pk}/active/", {"active": "1"})

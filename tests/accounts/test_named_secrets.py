@@ -50,11 +50,15 @@ def test_a_secret_is_replaced_and_forgotten_and_what_is_wrong_is_said_without_it
     row.refresh_from_db()
     assert (row.note, row.used_at is not None) == ("new note", True)
 
-    for value, said in [("abc  \n", "at least 6"), ("x" * 16_385, "at most 16384"), ("a\0bcdefg", "no program")]:
+    for value, said in [
+        ("abc  \n", "at least 6"),
+        ("x" * 16_385, "at most 16384"),
+        ("a\0bcdefg", "it contains characters that programs cannot read, or"),
+    ]:
         with pytest.raises(Invalid, match=said) as refused:
             named_secrets.change(row, by=alice, value=value)
         assert value not in refused.value.sentences
-    with pytest.raises(Invalid, match="belong to the platform"):
+    with pytest.raises(Invalid, match=r": names starting with AIP_ are reserved."):
         named_secrets.add(user=alice, name="AIP_TOKEN", value="something")
     with pytest.raises(NameTaken):
         named_secrets.add(user=alice, name="KEY", value="something")

@@ -295,8 +295,8 @@ def test_notification_of_a_job_end_reaches_the_owner_once(alice, cluster):
     assert told == [
         ("finished", "Command “good” completed", ""),
         ("failed", "Command “bad” failed", ""),
-        ("failed", "Command “theirs” was stopped", "An operator ended it"),
-        ("preempted", "Command “again” made room and waits again", ""),
+        ("failed", "Command “theirs” was stopped", "Stopped by an administrator"),
+        ("preempted", "Command “again” was preempted and is queued again", ""),
     ]
 
 
@@ -339,7 +339,7 @@ def test_notification_test_button_sends_at_once(alice, as_alice, mailbox):
     as_alice.post("/account/notifications/test/")
     outbox.sweep()
 
-    assert "A test of your notifications" in mailbox.arrived[0][1]
+    assert "Test notification" in mailbox.arrived[0][1]
 
 
 def test_notification_api_lists_own_and_marks_read(alice, bob, api):

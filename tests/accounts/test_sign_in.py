@@ -94,7 +94,7 @@ def test_a02_sign_in_locks_the_seventh_try_even_with_the_right_password(alice, b
     assert [answer.status_code for answer in answers] == [422] * 5 + [429] * 2
     assert right.status_code == 429
     assert int(right["Retry-After"]) >= 60
-    assert "Wait 3 minutes" in right.content.decode()
+    assert "Try again in 3 minutes" in right.content.decode()
     assert other.status_code == 302
 
 

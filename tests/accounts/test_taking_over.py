@@ -20,7 +20,7 @@ def test_acting_as_is_traced_and_bannered_and_ends_by_one_click(olga, alice, as_
     back = as_olga.post("/people/give-back/")
 
     assert page.context["user"] == alice
-    assert "act as <strong>alice</strong>" in page.content.decode()
+    assert "acting as <strong>alice</strong>" in page.content.decode()
     assert api["username"] == "alice"
     assert refused.status_code == 403
     assert back["Location"] == f"/people/{alice.pk}/"

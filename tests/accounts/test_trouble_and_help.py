@@ -39,8 +39,8 @@ def test_no_banner_while_all_is_well(running_platform, as_alice):
 def test_banner_says_that_no_machine_answers(running_platform, as_alice, as_olga):
     Node.objects.update(heartbeat_at=now() - timedelta(minutes=5))
 
-    assert "No machine answers at the moment" in banner(as_alice)
-    assert "Those who look after the platform see this too." in banner(as_alice)
+    assert "No node responds at the moment: no jobs start. Waiting jobs" in banner(as_alice)
+    assert "Administrators see this error as well." in banner(as_alice)
     assert 'href="/alarms/"' in banner(as_olga)
 
 
@@ -53,14 +53,14 @@ def test_banner_keeps_still_while_one_machine_of_two_answers(running_platform, a
 def test_banner_says_that_nobody_plans_the_queue(running_platform, as_alice):
     Lease.objects.update(renewed_at=now() - timedelta(minutes=2))
 
-    assert "Nobody plans the queue" in banner(as_alice)
+    assert "The scheduler is not running" in banner(as_alice)
 
 
 def test_banner_says_that_the_disk_is_nearly_full_until_the_alarm_has_ended(running_platform, as_anna):
     rule = AlarmRule.objects.create(key="disk_full")
     alarm = Alarm.objects.create(rule=rule, subject="n1", severity="critical", raised_at=now())
 
-    assert "nearly full" in banner(as_anna)
+    assert "almost full" in banner(as_anna)
     Alarm.objects.filter(pk=alarm.pk).update(ended_at=now())
     assert banner(as_anna) == ""
 

@@ -80,8 +80,8 @@ def test_accounts_wizard_checks_each_step_when_it_is_left(as_olga, alice):
     assert (who.status_code, rights.status_code, without.status_code) == (422, 200, 422)
     assert "Choose" in without.content.decode() or "required" in without.content.decode()
     assert (taken.status_code, meanwhile.status_code) == (422, 422)
-    assert taken.context["wizard"].forms[0].errors["username"] == ["The name “ALICE” is taken."]
-    assert meanwhile.context["wizard"].forms[0].errors["username"] == ["The name “tom” is taken."]
+    assert taken.context["wizard"].forms[0].errors["username"] == ["The name “ALICE” is already in use."]
+    assert meanwhile.context["wizard"].forms[0].errors["username"] == ["The name “tom” is already in use."]
 
 
 def test_accounts_wizard_makes_all_or_none_of_several(as_olga):
@@ -158,7 +158,7 @@ def test_group_page_adds_and_removes_people_by_name(as_olga, alice, bob):
     as_olga.post(f"/people/groups/{lab.pk}/leave/{bob.pk}/")
 
     assert list(lab.users.all()) == [alice]
-    assert "Nobody is called “nobody”." in unknown.content.decode()
+    assert "No user is named “nobody”." in unknown.content.decode()
 
 
 def test_role_page_gives_a_role_to_people_and_groups(as_olga, alice, bob):
@@ -180,7 +180,7 @@ def test_person_page_says_where_each_right_comes_from(as_olga, bob):
 
     rights = {right.action: right.sources for right in as_olga.get(f"/people/{bob.pk}/").context["effective"]}
 
-    assert rights[Action.MODELS_VIEW] == ["User", "viewer by group lab"]
+    assert rights[Action.MODELS_VIEW] == ["User", "viewer through group lab"]
     assert rights[Action.TRAINING_VIEW] == ["User"]
 
 
@@ -273,7 +273,7 @@ def test_new_people_wizard_gives_some_their_own_roles_and_says_which_cluster_the
 
     as_olga.post(path, {"at": "2", "go": "done", **who, **chosen, **words})
 
-    assert "Other roles for some of them" in first.content.decode()
+    assert "Set roles per user" in first.content.decode()
     assert last.context["joins"] == ["default"]
     assert '<span class="tag">default</span>' in last.content.decode()
     made = {name: [role.name for role in User.objects.get(username=name).roles.all()] for name in ("ada", "bea")}
@@ -291,7 +291,7 @@ def test_page_of_the_first_administrator_offers_nothing_that_is_refused(as_olga,
         assert f"/people/{olga.pk}/{act}" not in theirs.replace("disable-person", ""), act
     assert f"/people/{olga.pk}/facts/" in own
     assert f"/people/{olga.pk}/rights/" not in own
-    assert "Only its owner changes its password, nickname" in theirs
+    assert "This is the first administrator: the account keeps its" in theirs
 
 
 def test_lists_of_roles_and_groups_have_their_acts(as_olga, alice):

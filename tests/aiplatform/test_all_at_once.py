@@ -160,7 +160,7 @@ def test_file_that_came_with_a_refused_form_is_asked_for_again_unless_the_form_k
     kept = as_alice.post("/training/new/", asked | own)
 
     assert (lost.status_code, none_chosen.status_code, kept.status_code) == (422, 422, 422)
-    assert "the browser no longer has “cells.onnx”" in lost.content.decode()
+    assert "the browser has lost “cells.onnx”" in lost.content.decode()
     assert again not in none_chosen.content.decode()
     assert again not in kept.content.decode()
 

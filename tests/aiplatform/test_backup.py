@@ -220,7 +220,7 @@ def test_f48_backup_reconciliation_marks_unfinished_jobs_lost_and_restorable(ali
     assert states == {running.pk: "lost", waiting.pk: "lost", stopping.pk: "stopped", ended.pk: "succeeded"}
     running.refresh_from_db()
     assert str(running.message) == (
-        "The platform was restored from a backup of 2026-03-01 04:30 UTC; what became of the job since is not known."
+        "The platform was restored from a backup of 2026-03-01 04:30 UTC; later events of the job are unknown."
     )
     assert not Device.objects.filter(used__gt=0).exists()
     node.refresh_from_db()

@@ -106,7 +106,7 @@ def test_body_is_refused_in_the_language_of_the_browser(send, alice, monkeypatch
     assert told["large"] == "一次最多接收 4,194,304 字节。"
     assert "磁盘" in told["full"]
     send([b"x"], (b"content-length", b"%d" % MIB))
-    assert json.loads(send.answer)["detail"] == "Sign in before sending so much."
+    assert json.loads(send.answer)["detail"] == "Sign in before sending large requests."
 
 
 def test_body_that_trickles_is_let_go_though_its_sender_never_rests(send, monkeypatch):

@@ -16,7 +16,7 @@ def test_database_that_is_away_answers_503_and_when_to_come_back(as_alice, api, 
     page, answer = as_alice.get("/cluster/"), api.get("/api/v1/nodes/")
 
     assert [(a.status_code, a["Retry-After"]) for a in (page, answer)] == [(503, "5")] * 2
-    assert "does not answer" in page.content.decode()
+    assert "does not respond" in page.content.decode()
     assert answer.json()["code"] == "unavailable"
 
 

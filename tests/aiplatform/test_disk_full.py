@@ -77,7 +77,7 @@ def test_pages_say_that_the_disk_is_full_until_it_is_not(as_alice, monkeypatch):
     monkeypatch.setattr(disk, "has_no_room", lambda _path: True)
     full = as_alice.get("/").content.decode()
 
-    assert ("disk is full" in calm, "disk is full" in full) == (False, True)
+    assert ("disk of the platform is full" in calm, "disk of the platform is full" in full) == (False, True)
 
 
 def test_doctor_says_that_the_disk_is_full(monkeypatch):

@@ -182,7 +182,7 @@ def test_migrate_turns_stored_sentences_into_codes_and_facts(upgraded):
     assert kept.job_events == stored_sentences.EXPECTED
     assert kept.unknown == ("text", {"text": "sentence é"})
     assert [str(message) for message in kept.told] == [
-        "Training “a” failed", "The program ended with exit code 3. Its log says more.", "Mine: 50 % done", "",
+        "Training “a” failed", "The program exited with code 3. See its log.", "Mine: 50 % done", "",
     ]  # fmt: skip
     assert kept.proof == {"driver": "580", "ok": False, "message": {
         "code": "node.eviction_not_proven", "facts": {"why": "it could not leave the card"}}}  # fmt: skip

@@ -43,7 +43,7 @@ def test_unknown_fields_and_wrong_values_are_told_in_the_callers_language(ask):
     assert set(chinese.json()["errors"]) == {"time_zone", "is_superuser"}
     assert len(told(chinese)) == 3
     assert all(map(CHINESE.search, told(chinese)))
-    assert told(english)[0] == "Some values are not right."
+    assert told(english)[0] == "Some values are invalid."
     assert english.json()["errors"]["is_superuser"] == ["This cannot be set here."]
 
 

@@ -195,5 +195,5 @@ def test_address_that_only_takes_forms_says_so_to_who_comes_without_one(as_alice
     api = as_alice.get("/api/v1/auth/token/")
 
     assert (page.status_code, page["Allow"], api.status_code) == (405, "POST", 405)
-    assert "This address only takes forms" in page.content.decode()
+    assert "This address accepts only form submissions" in page.content.decode()
     assert api["Content-Type"] == "application/problem+json"

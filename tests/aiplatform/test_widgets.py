@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from aiplatform.lib.widgets import Renderer
 
 CHOICES = [
-    ("", gettext_lazy("Choose one")),
+    ("", gettext_lazy("Choose")),
     (1, "one & <two>"),
     ("a'b", mark_safe("<b>bold</b>")),
     (3, 1234567),

@@ -331,7 +331,7 @@ def test_project_begins_with_plain_images_and_the_classes_typed_beside(as_alice,
     made = as_alice.post(where, {"name": "cells", "classes": "red cell, white  cell，plate,,red cell", "shape": "bbox"})
 
     assert refused.status_code == 422
-    assert "Put commas between classes" in refused.content.decode()
+    assert "…” is longer. Separate classes by commas." in refused.content.decode()
     row = AnnotationSet.objects.get()
     assert list(row.labels.order_by("coco_id").values_list("name", "shape")) == [
         ("red cell", "bbox"), ("white cell", "bbox"), ("plate", "bbox"),

@@ -96,7 +96,7 @@ def test_journal_apply_refuses_a_shape_its_class_is_not_drawn_as(task, alice, bo
 
     assert (refusal.value.code, refusal.value.facts["path"]) == ("wrong_shape_for_class", "events[1].kind")
     assert refusal.value.facts["event"] == wrong["id"]
-    assert str(refusal.value).startswith("Objects of the class box are drawn as: Box.")
+    assert str(refusal.value).startswith("The class box requires the shape Box.")
     assert Shape.objects.count() == 0
 
 

@@ -57,7 +57,7 @@ def test_home_of_an_annotator_leads_to_the_image_to_go_on_with(smears, anna):
         text = signed_in(anna).get(page).content.decode()
         assert there in text
         assert "Continue at image 3" in text
-    assert "Go on annotating" not in signed_in(anna).get("/annotation/?q=Blood").content.decode()
+    assert "Continue annotating" not in signed_in(anna).get("/annotation/?q=Blood").content.decode()
 
 
 def test_home_costs_the_same_however_many_datasets_there_are(smears, alice, anna, django_assert_max_num_queries):
@@ -92,7 +92,7 @@ def test_project_adds_nobody_where_one_cannot_join_and_says_all_reasons(as_alice
 
     said = refused.context["member_form"].errors["username"][0]
     assert refused.status_code == none.status_code == 422
-    assert "anna: The role of Anna does not allow managing projects." in said
+    assert "anna: The role of Anna does not permit managing projects." in said
     assert "alice: This is the owner" in said
     assert "bob, anna, alice</textarea>" in refused.content.decode()  # what was typed is not lost
     assert dict(ProjectMember.objects.values_list("user__username", "role")) == {"anna": "annotator"}
@@ -146,7 +146,7 @@ def test_tiles_show_the_state_that_the_annotator_and_the_api_show(as_alice, api,
     rows = api.get(f"/api/v1/annotation/projects/{smears.project_id}/tasks/").json()["results"]
 
     tiles = page.split('<li class="tile">')[1:]
-    shown = ["New", "In progress", "Submitted", "Checked, empty"]
+    shown = ["New", "In progress", "Submitted", "Reviewed, empty"]
     assert [word in tile for tile, word in zip(tiles, shown, strict=True)] == [True] * 4
     assert ["1 object" in tile for tile in tiles] == [False, True, True, False]
     assert [row["state"] for row in rows] == ["new", "in_progress", "submitted", "submitted"]

@@ -87,9 +87,9 @@ def test_project_public_set_lets_everyone_draw_and_nobody_else_review(alice, bob
 def test_project_role_that_the_persons_own_role_forbids_is_refused(task, alice, anna):
     be(task, anna, "reviewer")
 
-    with pytest.raises(Invalid, match="does not allow managing projects"):
+    with pytest.raises(Invalid, match=r"does not permit managing projects."):
         be(task, anna, "manager")
-    with pytest.raises(Invalid, match="does not allow managing projects"):
+    with pytest.raises(Invalid, match=r"does not permit managing projects."):
         projects.change_role(task.set.project, user_id=anna.pk, role="manager")
     with pytest.raises(Invalid, match="owner"):
         be(task, alice, "viewer")
@@ -114,7 +114,6 @@ def test_project_viewer_reads_everything_and_writes_nothing(submitted, alice, bo
     ]:
         answer = viewer.post(url(submitted, act), body, format="json")
         assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed"), act
-        assert "may" in answer.json()["detail"]
     with pytest.raises(NotAllowed):
         make.apply(submitted, make.put(submitted), by=bob)
     assert Shape.objects.count() == 1

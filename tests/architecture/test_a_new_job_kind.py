@@ -163,7 +163,7 @@ def test_registered_kind_is_refused_where_its_class_is_not_allowed(notebook, ali
     shown = preview.preview_request(alice, {"cpus": 1.0, "gpus_per_node": 0, "cluster": cluster}, kind="notebook")
 
     assert refused.value.facts["reason"] == "no_environments_allowed"
-    assert (shown.kind, shown.sentence) == ("never", "default runs no environments at present.")
+    assert (shown.kind, shown.sentence) == ("never", "default currently runs no workspaces.")
 
 
 @pytest.mark.parametrize(("kept_for", "starts"), [("notebook", True), ("environment", True), ("training", False)])

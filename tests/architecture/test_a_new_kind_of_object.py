@@ -54,7 +54,7 @@ def test_pages_create_show_change_and_delete_an_object(as_alice):
     deleted = as_alice.post(f"/toys/{toy.pk}/delete/", {"confirm": "Bus"}, follow=True)
 
     assert created["Location"] == changed["Location"] == acted["Location"] == f"/toys/{toy.pk}/"
-    assert "<dt>Wheels</dt><dd>3</dd><dt>Visible to</dt><dd>Me alone</dd>" in detail
+    assert "<dt>Wheels</dt><dd>3</dd><dt>Visible to</dt><dd>Only me</dd>" in detail
     assert "Toy Bus is deleted." in deleted.content.decode()
     assert not Toy.objects.exists()
 
@@ -151,7 +151,7 @@ def test_api_filters_as_the_page_does_and_names_what_it_does_not_know(api, car, 
         return [toy["name"] for toy in api.get(f"{API}?{query}").json()["results"]]
 
     assert (names("q=car&ordering=name"), names("search=car&mine=1")) == (["Car", "Cart"], ["Car"])
-    assert api.get(f"{API}?visibility=iron").json()["detail"] == "visibility is one of private, public."
+    assert api.get(f"{API}?visibility=iron").json()["detail"] == "visibility must be one of private, public."
     assert api.get(f"{API}?wheels=4").status_code == 400
 
 

@@ -131,7 +131,7 @@ def test_unregistered_kind_is_refused_and_the_kinds_there_are_named(api, task, l
     asked = api.post(labels, {"name": "tip", "supercategory": "part", "shape": "point"}, format="json")
 
     assert (drawn.status_code, drawn.json()["path"]) == (400, "events[0].kind")
-    assert drawn.json()["detail"] == "A shape is one of: bbox, polygon."
+    assert drawn.json()["detail"] == "A shape must be one of: bbox, polygon."
     assert asked.status_code == 400
 
 

@@ -191,7 +191,9 @@ def test_new_task_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path)
 
 
 def test_new_task_evaluation_refuses_other_data(model, alice, labels):
-    with pytest.raises(evaluations.CannotEvaluate, match="counting model cannot be judged on a dataset for one class"):
+    with pytest.raises(
+        evaluations.CannotEvaluate, match="counting model cannot be evaluated on a dataset for one class"
+    ):
         evaluations.submit(user=alice, model_version=model, version=labels)
 
 

@@ -1,8 +1,10 @@
-"""Modules, functions, variables and docstrings use the terms of the field; the exceptions may only become fewer."""
+"""Names, docstrings and interface texts use the terms of the field; the exceptions may only become fewer."""
 
 import ast
 import re
 from pathlib import Path
+
+import polib
 
 from tests.architecture.code import APPS, ROOT, modules, tree, where
 
@@ -25,7 +27,15 @@ DOCSTRING = re.compile(
     r"\b(somebody|whoever|nobody|anew|told|said|asked|stands|lies|gone|beside|thereof|whatever becomes)\b",
     re.IGNORECASE,
 )
-MAX_FUNCTIONS, MAX_VARIABLES, MAX_DOCSTRINGS = 6, 33, 6
+#: Phrases of interface texts that read as translated prose. Placeholders such as %(card)s do not count.
+TEXT = re.compile(
+    r"\b(cards?|somebody|whoever|nobody|anew|pictures?|acts?|begins?|begun|go(es)? on|went on|tells?|told|lies|stands?|"
+    r"comes of|processors?|mend(ed)?|bring|brought|there is no|is no|are no|made room|of yours|that you may see|"
+    r"gives? back|learnt?|learned|judged?|once more|to come|asks? for)\b"
+    r"|^Empty:|^Its? |^They |\bmay not\b|\bmachines?\b|\bpersons?\b",
+    re.IGNORECASE,
+)
+MAX_FUNCTIONS, MAX_VARIABLES, MAX_DOCSTRINGS, MAX_TEXTS = 6, 33, 6, 6
 
 
 def findings(path: Path) -> dict[str, list[str]]:
@@ -63,3 +73,15 @@ def test_unclear_names_do_not_increase():
     assert len(unclear["functions"]) <= MAX_FUNCTIONS, unclear["functions"]
     assert len(unclear["variables"]) <= MAX_VARIABLES, unclear["variables"]
     assert len(unclear["docstrings"]) <= MAX_DOCSTRINGS, unclear["docstrings"]
+
+
+def test_unclear_interface_texts_do_not_increase():
+    catalogs = [
+        polib.pofile(str(ROOT / "aiplatform/locale/zh_Hans/LC_MESSAGES" / name))
+        for name in ("django.po", "djangojs.po")
+    ]
+    texts = [text for catalog in catalogs for entry in catalog for text in (entry.msgid, entry.msgid_plural) if text]
+
+    unclear = [text for text in texts if TEXT.search(re.sub(r"%\(\w+\)s", "", text))]
+
+    assert len(unclear) <= MAX_TEXTS, unclear

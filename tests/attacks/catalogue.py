@@ -22,7 +22,7 @@ CASES: Mapping[str, str] = {
     "A08": "the way back after sign-in stays on this site",
     "A09": "reset links use the configured address, work once and for an hour",
     "A10": "a thousand accounts from a file: strong first passwords, shown once, made in the background",
-    "A11": "an account without rights reads whom to ask and nothing else",
+    "A11": "an account without permissions reads whom to ask and nothing else",
     "B01": "every route answers every kind of person as the table says",
     "B02": "a stranger's object beneath mine is missing",
     "B03": "references in bodies see only what the sender may see",

@@ -52,7 +52,7 @@ def test_b08_model_made_private_stops_the_services_of_others(shared, bobs):
 
     bobs.job.refresh_from_db()
     assert bobs.job.desired == "stop"
-    assert any("no longer shared" in str(event.message) for event in bobs.job.events.all())
+    assert any("can no longer access its model" in str(event.message) for event in bobs.job.events.all())
 
 
 def test_b08_model_made_private_refuses_the_next_call_at_once(monkeypatch, shared, bob, bobs):
@@ -70,7 +70,7 @@ def test_b08_model_made_private_refuses_the_next_start_and_every_launch(shared, 
         ServiceKind().prepare(bobs.job, Attempt(job=bobs.job, number=2), RunDir(tmp_path))
     set_state(bobs.job, "stopped")
     bobs.refresh_from_db()
-    with pytest.raises(withdrawal.ModelWithdrawn, match="no longer shared"):
+    with pytest.raises(withdrawal.ModelWithdrawn, match=r"The owner of this service can no longer access its model."):
         endpoints.start(service=bobs, by=bob)
 
 
@@ -99,17 +99,17 @@ def test_model_can_be_deleted_in_spite_of_anothers_service(shared, bob, bobs):
 def test_model_deletion_is_refused_by_ones_own_service_and_says_whose(alice, shared):
     endpoints.create(user=alice, name="mine", model_version=shared.versions.get())
 
-    with pytest.raises(StillInUse, match="service mine of Alice"):
+    with pytest.raises(StillInUse, match=r"cells v1 is still used by endpoint mine of Alice."):
         registry.delete(model=shared)
 
 
 def test_service_pages_and_api_say_that_the_model_is_gone(shared, bobs, as_bob, as_alice):
     page = as_alice.get(f"/models/{shared.pk}/").content.decode()
-    assert "1 service of other people stops" in page
+    assert "1 endpoint of other users stops" in page
 
     registry.delete(model=shared)
 
     detail = as_bob.get(f"/services/{bobs.pk}/").content.decode()
-    assert "The model of this service was deleted." in detail
+    assert "The model of this endpoint was deleted." in detail
     assert as_bob.get("/services/").status_code == 200
     assert as_bob.get(f"/api/v1/services/{bobs.pk}/").json()["model"] == "cells v1"

@@ -131,14 +131,14 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     page.goto(up.wait(r"this link makes one, once: (http://\S+)")[1])
     person.write(page.get_by_label("Username"), "vera")
     person.write(page.get_by_label("Password", exact=True), "tall green lamp 7")
-    person.write(page.get_by_label("Password again"), "tall green lamp 7")
-    person.click(page.get_by_role("button", name="Make the account and enter"))
+    person.write(page.get_by_label("Repeat password"), "tall green lamp 7")
+    person.click(page.get_by_role("button", name="Create account and sign in"))
 
     person.begin("pictures in")
     person.click(page.get_by_role("link", name=re.compile("Upload images")).first)
     page.wait_for_load_state("networkidle")
     person.choose(list(pictures))
-    page.get_by_text("The file has arrived.").wait_for()
+    page.get_by_text("The upload is complete.").wait_for()
     person.click(page.get_by_role("button", name=re.compile("^Create and check")))
     person.click(page.get_by_role("button", name=re.compile("Import .* image")))
     page.locator(".gallery .tile").first.wait_for()
@@ -173,7 +173,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     person.click(page.get_by_role("navigation", name="Breadcrumb").get_by_role("link").last)
     person.click(page.get_by_role("button", name=re.compile("^(Convert|Create dataset)")).first)
     person.click(page.locator("dialog[open]").get_by_role("button", name=re.compile("^(Convert|Make)")))
-    person.click(page.get_by_role("link", name="Train on this").first)
+    person.click(page.get_by_role("link", name="Train on this dataset").first)
 
     person.begin("training")
     person.write(page.locator("[name=detect__budget_minutes]"), f"{minutes:g}")
@@ -184,7 +184,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
 
     person.begin("service")
     person.click(page.get_by_role("link", name=re.compile("See the model|Try it")).first)
-    person.click(page.get_by_role("link", name="Start a service").first)
+    person.click(page.get_by_role("link", name="Create endpoint").first)
     person.click(page.get_by_role("button", name="Start", exact=True))
     page.locator("input[type=file]").wait_for(state="attached")
 

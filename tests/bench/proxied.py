@@ -24,7 +24,7 @@ def _find(scope: Scope, called: str) -> Upstream:
 
 
 def _unreachable() -> Refused:
-    return Refused(503, "unreachable", "The server does not answer.")
+    return Refused(503, "unreachable", "The server does not respond.")
 
 
 application = PortProxy(split=_split, find=_find, not_listening=_unreachable, broken_off=_unreachable)

@@ -212,7 +212,7 @@ def ends(rounds: int) -> None:
     with folder() as root:
         seconds = {}
         for what, data, after_s in (
-            ("at once", "new", 0.05), ("while it imports", "new", 1.0), ("while the database is made", "new", 0.0),
+            ("immediately", "new", 0.05), ("while it imports", "new", 1.0), ("while the database is made", "new", 0.0),
             ("when it is ready", "ready", 0.0),
         ):  # fmt: skip
             platform = Platform(root / data)

@@ -100,7 +100,7 @@ def test_annotator_stores_once_when_an_answer_is_lost(hands):
     assert Shape.objects.get().rev == 1
 
 
-@pytest.mark.parametrize("choice", ["Keep mine", "Take theirs"])
+@pytest.mark.parametrize("choice", ["Keep mine", "Use theirs"])
 def test_annotator_lets_two_people_on_one_shape_decide(hands, open_as, anna, choice):
     page = hands.page
     page.watch.allow("409")

@@ -24,7 +24,7 @@ def test_annotator_keys_are_changed_swapped_and_reset_without_a_mouse(hands, ali
     hands.press("Enter")  # the focus is on "Swap"
     expect(said).to_contain_text("Q now does: Polygon")
     change("box", "Escape")
-    expect(said).to_contain_text("Left as it was")
+    expect(said).to_contain_text("Unchanged.")
     hands.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("button", name="Box", exact=True)).to_have_attribute("title", "Box (P)")

@@ -56,7 +56,7 @@ def test_annotator_class_brings_its_tool_and_a_tool_its_class(hands):
     hands.press("v")
     hands.click(7, 7)
     hands.press("3")
-    expect(page.locator("[data-hint]")).to_have_text("Objects of the class nerve are drawn as: Polygon.")
+    expect(page.locator("[data-hint]")).to_have_text("Objects of the class nerve require the shape Polygon.")
     hands.saved()
     assert [(shape["kind"], shape["label"]) for shape in hands.shapes()] == [
         ("bbox", hands.work.labels.get(name="box").pk)
@@ -91,7 +91,7 @@ def test_annotator_looks_are_changed_by_keys_and_sliders_and_remembered(hands, a
     assert {name: kept(hands, name) for name in ("fill", "line", "brightness", "contrast")} == {
         "fill": 24, "line": 2, "brightness": 110, "contrast": 110,
     }  # fmt: skip
-    panel = page.get_by_label("How it looks", exact=True).and_(page.locator("section"))
+    panel = page.get_by_label("Display settings", exact=True).and_(page.locator("section"))
     panel.get_by_label("Brightness").press("ArrowRight")
     assert page.evaluate("annotator.desk.renderer.image.canvas.style.filter") == "brightness(120%) contrast(110%)"
     accessible(page)
@@ -143,7 +143,7 @@ def test_annotator_key_help_needs_no_scrolling(open_as, alice, work, language, s
 def test_annotator_goes_to_an_image_by_number_and_by_the_strip(hands):
     page, work = hands.page, hands.work
     hands.press("g")
-    page.get_by_label("Number of an image").fill("3")
+    page.get_by_label("Image number").fill("3")
     hands.press("Enter")
     hands.ready(work.tasks.get(number=3).pk)
     hands.press("t")
@@ -163,7 +163,7 @@ def test_annotator_list_of_objects_is_narrowed_down_sorted_and_locked(hands):
     hands.drag(2, 15, 5, 18)
     rows = page.locator("[data-objects] .annotator-choose .cut")
     expect(rows).to_have_text(["box 3", "cat 2", "cat 1"])
-    page.get_by_label("Order of the objects").select_option("smallest")
+    page.get_by_label("Sort order of objects").select_option("smallest")
     expect(rows).to_have_text(["box 3", "cat 1", "cat 2"])
     hands.open(1)
     expect(rows).to_have_text(["box 3", "cat 1", "cat 2"])
@@ -174,7 +174,7 @@ def test_annotator_list_of_objects_is_narrowed_down_sorted_and_locked(hands):
     hands.press("Enter")
     assert page.evaluate("annotator.desk.nameOf(annotator.desk.scene.selection[0])") == "cat 2"
 
-    page.get_by_role("button", name="Lock cat 2, or open it").click()
+    page.get_by_role("button", name="Lock or unlock cat 2").click()
     hands.press("Delete")
     expect(page.locator("[data-hint]")).to_contain_text("This object is locked")
     hands.press("Escape")

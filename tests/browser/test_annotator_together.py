@@ -33,7 +33,7 @@ def test_annotator_copies_the_previous_image_by_one_key_and_only_once(hands):
     hands.press("w")
     hands.until("annotator.desk.scene.shapes.size === 2")
     hands.press("w")
-    expect(hands.page.locator("[data-hint]")).to_have_text("These objects are here already.")
+    expect(hands.page.locator("[data-hint]")).to_have_text("These objects already exist here.")
     hands.saved()
     assert boxes(number=2) == boxes(number=1)
 
@@ -69,7 +69,7 @@ def test_annotator_shows_another_persons_edits_within_two_seconds(hands, open_as
 
     wait_for(lambda: corners(hands) == [[2, 12], [20, 2]], 2, lambda: f"they see {corners(hands)}")
     hands.press("Control+z")
-    expect(hands.page.locator("[data-hint]")).to_contain_text("their work stays")
+    expect(hands.page.locator("[data-hint]")).to_contain_text("those changes are kept")
     hands.page.wait_for_timeout(400)  # pause: nothing may be taken back meanwhile
     assert len(stored()) == len(hands.shapes()) == 2
 

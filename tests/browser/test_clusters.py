@@ -61,7 +61,7 @@ def test_cluster_page_adds_people_in_a_dialog_by_keyboard(open_as, olga, anna, l
     page = open_as(olga)
     page.goto(f"/clusters/{lab.pk}/members/")
 
-    page.get_by_role("button", name="Add people").press("Enter")
+    page.get_by_role("button", name="Add users").press("Enter")
     shot(page, "cluster-add-people")
     field = page.get_by_role("dialog").get_by_role("combobox", name="People")
     field.press_sequentially("anna")
@@ -84,13 +84,13 @@ def test_cluster_page_lets_a_member_look_and_request_more_time(open_as, alice, l
     borrowed = page.get_by_text("1 borrowed").count()
     page.goto(f"/jobs/{job.pk}/")
     page.get_by_role("link", name="Request more time").click()
-    page.get_by_label("Hours more").fill("6")
+    page.get_by_label("Additional hours").fill("6")
     page.get_by_label("Why").fill("Nearly there.")
     fits(page)
     shot(page, "cluster-more-time")
     page.get_by_role("button", name="Ask", exact=True).click()
 
-    page.get_by_text("Asked. You are told").wait_for()
+    page.get_by_text("Requested. You are notified").wait_for()
     assert borrowed
     assert job.time_requests.get().reason == "Nearly there."
     page.goto("/account/")

@@ -40,7 +40,7 @@ def idle(alice, machine):
 def test_environment_is_started_by_keyboard(open_as, alice, machine, accessible):
     page = open_as(alice)
     page.goto("/environments/")
-    page.locator("a", has_text="New environment").first.press("Enter")
+    page.locator("a", has_text="New workspace").first.press("Enter")
     page.get_by_label("Name", exact=True).fill("Mine")
     page.get_by_label("Folder", exact=True).fill("work")
     accessible(page)

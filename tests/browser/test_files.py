@@ -56,7 +56,7 @@ def test_files_page_says_what_is_there_already(open_as, alice, home, tmp_path):
     page.goto("/files/")
 
     page.set_input_files("[data-file]", [tmp_path / "a.txt"])
-    expect(page.get_by_text("“a.txt” is there already.")).to_be_visible()
+    expect(page.get_by_text("“a.txt” already exists.")).to_be_visible()
     assert (home / "a.txt").read_text() == "old"
     page.get_by_label("Replace files of the same name").check()
     page.set_input_files("[data-file]", [tmp_path / "a.txt"])

@@ -31,7 +31,7 @@ def test_side_bar_stays_folded_on_the_next_page(open_as, olga):
     page = open_as(olga)
     page.goto("/")
 
-    page.get_by_role("button", name="Fold the side bar").click()
+    page.get_by_role("button", name="Collapse side bar").click()
     page.goto("/styleguide/")
 
     assert page.locator(".side").bounding_box()["width"] < 80
@@ -93,7 +93,7 @@ def test_confirm_dialog_of_a_dangerous_action_waits_for_the_typed_name(open_as, 
     page = open_as(olga)
     page.goto("/styleguide/")
 
-    page.get_by_role("button", name="Primary act").click()
+    page.get_by_role("button", name="Primary action").click()
 
     dialog = page.get_by_role("dialog")
     assert dialog.get_by_role("button", name="Delete").is_disabled()

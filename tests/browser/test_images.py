@@ -61,13 +61,13 @@ def test_pages_of_images_are_accessible_and_fit(open_as, alice, pages, accessibl
 def test_image_is_asked_for_and_given_up_by_keyboard(open_as, alice, pages):
     page = open_as(alice)
     page.goto("/images/")
-    page.get_by_role("link", name="Build an image").press("Enter")
+    page.get_by_role("link", name="Build image").press("Enter")
     page.get_by_label("Name").fill("mine")
     page.get_by_label("Packages", exact=True).fill("rings==1.0")
     page.get_by_role("button", name="Build", exact=True).press("Enter")
 
     expect(page.get_by_role("heading", level=1)).to_have_text("mine")
-    expect(page.get_by_text("Being built")).to_be_visible()
+    expect(page.get_by_text("Building")).to_be_visible()
     assert Job.objects.filter(kind="image_build", name="mine").exists()
     page.locator("summary", has_text="More").press("Enter")
     page.get_by_role("button", name="Delete").first.press("Enter")

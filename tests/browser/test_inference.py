@@ -74,7 +74,7 @@ def test_service_page_answers_a_dropped_image_with_boxes(open_as, alice, shot, s
     page.set_input_files("#picture", picture)
 
     page.get_by_text("2 boxes: ").wait_for()
-    assert "ms in the model" in page.locator("#try-timing").inner_text()
+    assert "ms inference" in page.locator("#try-timing").inner_text()
     green = page.evaluate(
         "() => { const c = document.getElementById('stage'); const s = c.width / 128;"
         " return [...c.getContext('2d').getImageData(24 * s, 40 * s, 1, 1).data]; }"
@@ -96,7 +96,7 @@ def test_service_page_answers_an_image_as_soon_as_a_starting_service_is_ready(op
         if len(asked) > 2:
             route.continue_()
         else:
-            starting = {"code": "service_starting", "detail": "This service is starting; try again."}
+            starting = {"code": "service_starting", "detail": "This endpoint is starting. Try again in a moment."}
             route.fulfill(status=202, json=starting)  # a 503 would fail the test by itself
 
     page.route("**/predict*", starting_twice)
@@ -169,8 +169,8 @@ def test_service_page_shows_the_best_answers_of_a_weak_model(open_as, alice, ser
 
     page.set_input_files("#picture", picture)
 
-    page.get_by_text("so the best answers are shown").wait_for()
+    page.get_by_text("No prediction above the default threshold; the best predictions").wait_for()
     page.get_by_text("1 box: ").wait_for()
     page.locator("#score").fill("99")
     page.get_by_text("0 boxes").wait_for()
-    assert page.get_by_text("so the best answers are shown").is_hidden()
+    assert page.get_by_text("No prediction above the default threshold; the best predictions").is_hidden()

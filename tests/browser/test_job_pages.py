@@ -122,7 +122,7 @@ def test_H02_job_log_view_takes_no_harm_from_one_huge_line(open_as, running, ali
     page.goto(f"/jobs/{running.pk}/")
 
     page.get_by_text("after the long line").wait_for()
-    page.get_by_text("line cut, download").first.wait_for()
+    page.get_by_text("line truncated, download the log for the complete line").first.wait_for()
 
     longest = page.evaluate("Math.max(...[...document.querySelectorAll('.log-line')].map(e => e.textContent.length))")
     assert longest < 25_000
@@ -204,7 +204,7 @@ def test_job_curves_grow_while_one_looks(open_as, running, alice):
     metrics.record_system(running.attempts.get(), {"system/cpu": 120.0, "system/gpu1_util": 60.0})
 
     page.get_by_role("heading", name="Average precision").wait_for()
-    page.get_by_role("heading", name="GPU load (%)").wait_for()
+    page.get_by_role("heading", name="GPU utilization (%)").wait_for()
     assert page.locator(".chart-card canvas").count() == 4
     page.locator("[data-charts-log]").click()
     page.locator("[data-charts-time]").click()

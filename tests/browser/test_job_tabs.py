@@ -72,7 +72,7 @@ def test_job_console_tells_phases_in_words_and_shows_those_that_are_wanted(open_
     page = open_as(alice)
     page.goto(f"/jobs/{failed.pk}/?tab=console")
     lines = page.locator("[data-log-lines]")
-    page.get_by_text("Ended with exit code 1 after").wait_for()
+    page.get_by_text("Exited with code 1 after").wait_for()
 
     everything = lines.inner_text()
     page.locator("[data-log-phase=network]").press("Enter")
@@ -82,10 +82,10 @@ def test_job_console_tells_phases_in_words_and_shows_those_that_are_wanted(open_
     page.locator(".log-line").nth(1).wait_for()
     both = page.locator(".log-line").count()
 
-    assert "14 given, 3 of them secret" in everything
+    assert "14 set, 3 of them secret" in everything
     assert "python train.py --lr 0.1" in everything
     assert "[rank1]: epoch 1" in everything
-    assert "the way out leads through the platform's proxy" in network
+    assert "outgoing connections use the proxy of the platform" in network
     assert "epoch" not in network
     assert both == 2
 
@@ -93,7 +93,7 @@ def test_job_console_tells_phases_in_words_and_shows_those_that_are_wanted(open_
 def test_job_console_shows_one_process_until_another_log_is_chosen(open_as, failed, alice):
     page = open_as(alice)
     page.goto(f"/jobs/{failed.pk}/?tab=console")
-    page.get_by_text("Ended with exit code 1 after").wait_for()
+    page.get_by_text("Exited with code 1 after").wait_for()
     lines, choice = page.locator("[data-log-lines]"), page.locator("[data-log-process]")
 
     first = page.locator(".log-line", has_text="[rank0]").first
@@ -114,7 +114,7 @@ def test_job_console_shows_one_process_until_another_log_is_chosen(open_as, fail
 def test_job_console_orders_by_card_and_changes_the_machine(open_as, failed, alice):
     page = open_as(alice)
     page.goto(f"/jobs/{failed.pk}/?tab=console")
-    page.get_by_text("Ended with exit code 1 after").wait_for()
+    page.get_by_text("Exited with code 1 after").wait_for()
 
     page.locator("[data-log-cards]").click()
     expect(page.locator("[data-log-lines]")).to_have_text(re.compile(r"\[rank0\].*\[rank1\]", re.DOTALL))

@@ -177,7 +177,7 @@ def test_changed_lists_are_accessible_and_fit(
     ("path", "region", "head", "first"),
     [
         ("/people/roles/", "roles", "Name", "User"),
-        ("/alarms/rules/", "rules", "Must last", "A card is held and does nothing"),
+        ("/alarms/rules/", "rules", "Minimum duration", "A GPU is assigned but idle"),
         ("/alarms/addresses/", "addresses", "Address", "a@example.org"),
     ],
 )

@@ -77,14 +77,14 @@ def test_bell_sends_notifications_of_the_browser_only_by_choice(open_as, alice):
     page = open_as(alice, permissions=["notifications"])
     page.add_init_script(f"({GRANTED})()")
     page.goto("/account/notifications/")
-    expect(page.get_by_text("Off: news pop up inside the platform only.")).to_be_visible()
+    expect(page.get_by_text("Off: notifications appear only inside the platform.")).to_be_visible()
 
-    page.get_by_role("button", name="Switch on in this browser").click()
+    page.get_by_role("button", name="Enable in this browser").click()
 
-    expect(page.get_by_text("On: news pop up while another window is in front.")).to_be_visible()
+    expect(page.get_by_text("On: notifications also appear while another window is active.")).to_be_visible()
     page.reload()
-    page.get_by_role("button", name="Switch off in this browser").click()
-    expect(page.get_by_text("Off: news pop up inside the platform only.")).to_be_visible()
+    page.get_by_role("button", name="Disable in this browser").click()
+    expect(page.get_by_text("Off: notifications appear only inside the platform.")).to_be_visible()
 
 
 def test_deleting_stands_in_a_menu_never_beside_the_primary_act(open_as, alice, tmp_path, accessible, shot):
@@ -116,7 +116,9 @@ def test_run_again_is_one_menu_that_explains_each_way_and_why_one_is_shut(open_a
     menu = page.locator("#run-again .menu-list")
     expect(menu.locator(".menu-item")).to_have_count(4)
     expect(menu.get_by_text("Continues where it was paused, on the devices it kept.")).to_be_visible()
-    expect(menu.locator("#again-restore[aria-disabled=true]")).to_contain_text("It can be restored once it has ended.")
+    expect(menu.locator("#again-restore[aria-disabled=true]")).to_contain_text(
+        "The job can be restored after it has ended."
+    )
     accessible(page)
     shot(page, "run-again")
     page.wait_for_timeout(5500)  # pause: the head is fetched every 5 s, but not while its menu is open

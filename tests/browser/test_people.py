@@ -90,8 +90,8 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     accessible(admin)
     admin.get_by_label("Username").fill("root-of-lab")
     admin.get_by_label("Password", exact=True).fill("a long enough phrase")
-    admin.get_by_label("Password again").fill("a long enough phrase")
-    admin.get_by_role("button", name="Make the account and enter").click()
+    admin.get_by_label("Repeat password").fill("a long enough phrase")
+    admin.get_by_role("button", name="Create account and sign in").click()
     admin.get_by_role("link", name="People", exact=True).click()
     admin.get_by_role("link", name="New account").click()
     admin.get_by_label("Username").fill("rosa")
@@ -102,7 +102,7 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     accessible(admin)
     admin.get_by_role("button", name="Next").click()
     accessible(admin)
-    admin.get_by_role("button", name="Make account").click()
+    admin.get_by_role("button", name="Create account").click()
     first = admin.locator("#first-password-1").inner_text()
     accessible(admin)
 
@@ -113,7 +113,7 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     rosa.get_by_role("button", name="Sign in").click()
     rosa.get_by_label("Current password").fill(first)
     rosa.get_by_label("New password", exact=True).fill("my very own phrase")
-    rosa.get_by_label("New password again").fill("my very own phrase")
+    rosa.get_by_label("Repeat new password").fill("my very own phrase")
     rosa.get_by_role("button", name="Change password").click()
 
     rosa.get_by_role("heading", name="Overview").wait_for()
@@ -150,7 +150,7 @@ def test_token_page_copies_a_new_token(open_as, alice):
     page = open_as(alice, permissions=["clipboard-read", "clipboard-write"])
     page.goto("/account/tokens/")
     page.get_by_label("Name").fill("laptop")
-    page.get_by_role("button", name="Make token").click()
+    page.get_by_role("button", name="Create token").click()
 
     page.get_by_role("button", name="Copy").click()
 
@@ -178,7 +178,7 @@ def test_people_field_finds_by_name_and_takes_a_hundred_pasted_names_by_keyboard
     page = open_as(olga, width=390, permissions=["clipboard-read", "clipboard-write"])
     page.watch.allow("status of 422")
     page.goto(f"/clusters/{cluster.pk}/members/")
-    page.get_by_role("button", name="Add people").press("Enter")
+    page.get_by_role("button", name="Add users").press("Enter")
     field = page.get_by_role("combobox", name="People")
 
     field.press_sequentially("rosa.w")
@@ -192,7 +192,7 @@ def test_people_field_finds_by_name_and_takes_a_hundred_pasted_names_by_keyboard
     shot(page, "people-field-chosen")
     page.get_by_role("button", name="Add", exact=True).press("Enter")
 
-    page.get_by_text("Nobody is called “nobody.here”.").wait_for()
+    page.get_by_text("No user is named “nobody.here”.").wait_for()
     shot(page, "people-field-refused")
     fits(page)
     accessible(page)
@@ -213,7 +213,7 @@ def test_people_field_keeps_what_stands_half_typed(open_as, olga, alice, bob):
 
     field.fill("alice,")
     field.press_sequentially("bob")
-    page.get_by_role("button", name="Add to the group").click()
+    page.get_by_role("button", name="Add to group").click()
 
     page.get_by_role("link", name="bob", exact=True).wait_for()
     assert set(group.users.all()) == {alice, bob}
@@ -228,16 +228,16 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     page.set_input_files("input[type=file]", table)
     page.get_by_label("Annotation person").check()
 
-    page.get_by_role("button", name="Make the accounts").click()
+    page.get_by_role("button", name="Create accounts").click()
 
-    page.get_by_text("The first line names the columns").wait_for()
+    page.get_by_text("The first line must name the columns").wait_for()
     assert page.get_by_text("Choose the file again").count() == 0
     assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "people.csv"
     assert page.get_by_label("Annotation person").is_checked()
     shot(page, "people-file-refused")
     table.write_text("username,nickname\nrosa,Rosa\n")
     page.set_input_files("input[type=file]", table)
-    page.get_by_role("button", name="Make the accounts").click()
+    page.get_by_role("button", name="Create accounts").click()
     page.wait_for_url("**/people/file/*/")
 
 

@@ -96,7 +96,7 @@ def test_steps_are_dragged_linked_refused_and_offered_by_mouse(drawn):
     assert spec(page)["steps"]["train"]["from"] == {"data": "dataset.data"}
     pull(page, dot(page, "train", "out", ""), page.locator(STEP.format("evaluate")))  # its end: after it
     pull(page, dot(page, "evaluate", "out", "figures"), page.locator(STEP.format("train")))
-    expect(page.locator(".pl-hint.is-wrong")).to_contain_text("this would make a circle")
+    expect(page.locator(".pl-hint.is-wrong")).to_contain_text(": this would create a cycle.")
     steps = spec(page)["steps"]
     assert steps["evaluate"]["after"] == ["train"]
     box = page.locator(".pl-canvas").bounding_box()
@@ -186,7 +186,7 @@ def test_hostile_text_is_refused_in_a_sentence(drawn):
     hostile = {
         "<img src=x onerror=alert(1)>": "no steps of a pipeline",
         json.dumps({"steps": {"a": {"kind": "<img src=x onerror=alert(1)>"}}}): "no kind of step called <img",
-        '{"steps": {"__proto__": {"kind": "train"}}}': "no name of a step",
+        '{"steps": {"__proto__": {"kind": "train"}}}': "not a valid step name",
         json.dumps({"steps": {"a": {"kind": "train", "from": {"data": 7}}}}): "cannot be read: from",
         '{"steps": {"a": {"kind": "train", "with": {"params": ' + deep + "}}}}": "nested too deep",
     }
@@ -264,9 +264,9 @@ def test_draft_is_kept_and_two_tabs_do_not_overwrite_each_other(drawn, accessibl
     drafts.away = True
     page.locator("[data-field='with.epochs']").fill("5")
     page.evaluate("void editor.draft.save()")
-    expect(state).to_have_text("Offline, kept here")
+    expect(state).to_have_text("Offline, stored locally")
     page.reload()
-    expect(state).to_have_text("Offline, kept here")
+    expect(state).to_have_text("Offline, stored locally")
     assert spec(page)["steps"]["train"]["with"]["epochs"] == 5
     drafts.away = False
     page.evaluate("editor.draft.save()")
@@ -282,7 +282,7 @@ def test_draft_is_kept_and_two_tabs_do_not_overwrite_each_other(drawn, accessibl
     box.locator("summary").click()
     expect(box.locator("tbody tr")).to_have_text("with.epochs76")
     accessible(page)
-    box.get_by_role("button", name="Take theirs").click()
+    box.get_by_role("button", name="Use theirs").click()
     expect(state).to_have_text("Saved")
     assert spec(page)["steps"]["train"]["with"]["epochs"] == 6
     page.locator(".pl-bar button[aria-label=Undo]").click()  # mine is not lost

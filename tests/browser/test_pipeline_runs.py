@@ -92,7 +92,7 @@ def test_pipeline_is_given_a_trigger_and_compared_with_its_past(open_as, alice, 
     page.locator("#id_kind").select_option("cron")
     page.locator("#id_schedule").fill("30 2 * * 0")
     page.locator("#id_zone").fill("Europe/Berlin")
-    page.get_by_role("button", name="Add the trigger").click()
+    page.get_by_role("button", name="Add trigger").click()
     expect(page.locator("#pipeline-triggers tbody tr")).to_have_count(1)
     shot(page, "pipeline-trigger")
 
@@ -103,7 +103,7 @@ def test_pipeline_is_given_a_trigger_and_compared_with_its_past(open_as, alice, 
     expect(page.locator(".pl-step[data-id='ship']")).to_be_visible()
     accessible(page)
     shot(page, "pipeline-version")
-    page.get_by_role("button", name="Make this the draft").click()
+    page.get_by_role("button", name="Use as draft").click()
     page.wait_for_selector("#pipeline-editor:not([data-busy])")
     assert page.evaluate("pipelineEditor.graph.steps.get('ship').with.command") == "ship"  # as it was in version 1
     page.goto(f"/pipelines/{made.pk}/versions/")

@@ -185,13 +185,13 @@ def test_comparison_and_table_begin_a_report(open_as, alice, report):
     page = open_as(alice)
     page.goto("/experiments/?filter=params.lr+%3E+0.02&sort=-params.lr")
     expect(page.locator("[data-rows] tr").first).to_be_visible()
-    page.get_by_role("link", name="Write a report").click()
+    page.get_by_role("link", name="New report").click()
     expect(page.locator("[data-report-text]")).to_have_value(
         "```runs\nfilter: params.lr > 0.02\nsort: -params.lr\n```\n"
     )
     first, second = Run.objects.order_by("pk").values_list("pk", flat=True)[:2]
     page.goto(f"/training/compare/?run={first}&run={second}")
-    page.get_by_role("link", name="Write a report").click()
+    page.get_by_role("link", name="New report").click()
     expect(page.locator("[data-report-text]")).to_have_value(re.compile(rf"- {first}\n- {second}\n```\n\n```curves"))
 
 
@@ -210,7 +210,7 @@ def test_exported_file_opens_without_a_network(chromium, alice, report, tmp_path
 
     expect(page.locator("svg.rc")).to_have_count(3)
     expect(page.locator(".report-number")).to_have_text("0.99")
-    expect(page.locator("header")).to_contain_text("Frozen on ")
+    expect(page.locator("header")).to_contain_text(". The values do not change any more.")
     assert page.locator("img, script, link, iframe").count() == 0
     shot(page, f"report-export-{'dark' if dark else 'light'}")
     context.close()

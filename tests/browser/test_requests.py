@@ -77,8 +77,8 @@ def test_expert_page_form_and_text_follow_each_other(open_as, alice, machine):
     page.goto("/expert/")
 
     page.get_by_label("Command", exact=True).fill("python train.py")
-    page.get_by_label("Cards", exact=True).fill("1")
-    page.get_by_label("Cards", exact=True).press("Tab")
+    page.get_by_label("GPUs", exact=True).fill("1")
+    page.get_by_label("GPUs", exact=True).press("Tab")
     text = page.locator("textarea[name=text]")
     expect(text).to_have_value(re.compile("gpus_per_node: 1"), timeout=PATIENCE_MS)
     written = text.input_value()

@@ -26,7 +26,7 @@ def test_review_sends_an_image_back_to_be_redrawn_and_accepts_it(
     reviewer = Hands(open_as(anna), work).page
     reviewer.get_by_role("button", name="Send back").click()
     dialog = reviewer.get_by_role("dialog")
-    dialog.get_by_label("What is to be changed").fill("The second cell is missing")
+    dialog.get_by_label("Changes requested").fill("The second cell is missing")
     dialog.get_by_role("button", name="Send back").click()
     reviewer.wait_for_selector("#annotator[data-open]:not([data-busy]) [data-place]:text('2 / 3')")
 
@@ -43,7 +43,7 @@ def test_review_sends_an_image_back_to_be_redrawn_and_accepts_it(
     anna_hands = Hands(open_as(anna), work)
     accessible(anna_hands.page)
     shot(anna_hands.page, "review-again")
-    assert "Asked for before" in anna_hands.page.locator("[data-review]").inner_text()
+    assert "Changes requested earlier" in anna_hands.page.locator("[data-review]").inner_text()
     anna_hands.press("Alt+Enter")
     anna_hands.page.wait_for_selector("[data-place]:text('2 / 3')")
     submitted.refresh_from_db()

@@ -116,7 +116,7 @@ def test_columns_are_chosen_and_runs_archived(open_as, alice, many):
     rows.first.locator("input[type=checkbox]").check()
     page.locator("[data-act=archive]").click()
     expect(rows).to_have_count(8)
-    page.get_by_label("Archived too").check()
+    page.get_by_label("Include archived").check()
     expect(rows).to_have_count(9)
 
 

@@ -53,7 +53,7 @@ def test_training_form_leads_from_data_to_a_queued_training(open_as, alice, mach
     factory.version(alice, "digits", task="classification")
     page = open_as(alice)
     page.goto("/training/")
-    expect(page.get_by_text("No trainings yet")).to_be_visible()
+    expect(page.get_by_text("No training jobs yet. Choose a dataset and a preset; all other")).to_be_visible()
     accessible(page)
     shot(page, "training-empty")
 
@@ -66,10 +66,10 @@ def test_training_form_leads_from_data_to_a_queued_training(open_as, alice, mach
         label="digits v1 · 3 images · 2 classes · One class per image"
     )
     expect(page.get_by_role("radio", name=re.compile("Image classifier"))).to_be_checked()
-    cards = page.get_by_role("spinbutton", name="Cards")
+    cards = page.get_by_role("spinbutton", name="GPUs")
     cards.fill("9")
     cards.press("Tab")
-    expect(page.get_by_text("Can never fit")).to_be_visible()
+    expect(page.get_by_text("Can never start")).to_be_visible()
     shot(page, "training-never", full=True)
     cards.fill("2")
     page.get_by_role("button", name="Start training").click()
@@ -90,8 +90,8 @@ def test_training_form_refused_keeps_what_was_typed(open_as, alice, machine, acc
     page.get_by_label("Learning rate lr", exact=True).first.fill("50")
     page.get_by_role("button", name="Start training").click()
 
-    expect(page.get_by_text("Letters, digits, spaces")).to_be_visible()
-    expect(page.get_by_text("lr is a number from 1e-07 to 10.")).to_be_visible()
+    expect(page.get_by_text("Only letters, digits, spaces and _ . - + ( ); the first and")).to_be_visible()
+    expect(page.get_by_text("lr must be a number from 1e-07 to 10.")).to_be_visible()
     expect(page.get_by_label("Name", exact=True)).to_have_value("two/words")
     expect(page.get_by_label("Name", exact=True)).to_be_focused()
     accessible(page)
@@ -102,9 +102,9 @@ def test_training_form_shows_the_fields_of_own_code(open_as, alice, machine, acc
     factory.version(alice, "cells")
     page = open_as(alice)
     page.goto("/training/new/")
-    page.get_by_role("radio", name=re.compile("Own code")).check()
+    page.get_by_role("radio", name=re.compile("Custom code")).check()
 
-    expect(page.get_by_label("Start file")).to_be_visible()
+    expect(page.get_by_label("Entry point")).to_be_visible()
     expect(page.get_by_text("Parameters of Object detector")).to_be_hidden()
     accessible(page)
     shot(page, "training-own-code", full=True)
@@ -186,14 +186,14 @@ def test_training_page_offers_the_model_at_the_end_without_a_reload(open_as, ali
     page = open_as(alice)
     page.goto(f"/training/{running.pk}/")
     expect(page.locator("#run-again")).to_be_visible()
-    expect(page.get_by_role("link", name="See the model")).to_have_count(0)
+    expect(page.get_by_role("link", name="View model")).to_have_count(0)
     page.evaluate("document.body.dataset.same = 'yes'")
 
     factory.move(running, "succeeded")
     Job.objects.filter(pk=running.job_id).update(published_attempt=1)
     TrainingJob.objects.filter(pk=running.pk).update(published_attempt=1)
 
-    expect(page.get_by_role("link", name="See the model")).to_be_visible()
+    expect(page.get_by_role("link", name="View model")).to_be_visible()
     page.locator("#run-again summary").click()
     expect(page.locator("#again-restore-from[href]")).to_be_visible()
     assert page.evaluate("document.body.dataset.same") == "yes"

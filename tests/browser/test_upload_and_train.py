@@ -29,12 +29,12 @@ def test_archive_dropped_on_a_new_training_is_trained_on_by_itself(open_as, alic
     page.locator("[data-file]").set_input_files(
         {"name": "animals.zip", "mimeType": "application/zip", "buffer": zipped(names)}
     )
-    expect(page.get_by_text("The file has arrived.")).to_be_visible()
+    expect(page.get_by_text("The upload is complete.")).to_be_visible()
     shot(page, "training-upload")
     accessible(page)
     page.get_by_role("button", name="Start training").click()
 
-    expect(page.get_by_text("starts by itself once its data is imported")).to_be_visible()
+    expect(page.get_by_text("The training starts automatically after the data is imported.")).to_be_visible()
     accessible(page)
     fits(page)
     shot(page, "training-planned")
@@ -53,13 +53,13 @@ def test_parameter_set_is_looked_at_and_filled_in(open_as, alice, machine, acces
     page.goto("/training/params/")
     accessible(page)
     page.get_by_role("link", name="gentle").click()
-    expect(page.get_by_role("heading", name="What version 2 changes")).to_be_visible()
+    expect(page.get_by_role("heading", name="Changes in version 2")).to_be_visible()
     accessible(page)
     fits(page)
     shot(page, "parameter-set")
 
     page.goto("/training/new/")
-    page.get_by_label("Begin from a parameter set").select_option(label="gentle v2 · detect")
+    page.get_by_label("Start from a parameter set").select_option(label="gentle v2 · detect")
     page.get_by_role("button", name="Fill in").click()
     expect(page.get_by_text("gentle v2 changes of the preset")).to_be_visible()
     accessible(page)

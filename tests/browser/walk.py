@@ -84,8 +84,8 @@ class Walk:
         page.goto(self.up.wait(r"this link makes one, once: http://[^/]+(/welcome/\S+)")[1])
         page.get_by_label("Username").fill("olga")
         page.get_by_label("Password", exact=True).fill(PASSWORD)
-        page.get_by_label("Password again").fill(PASSWORD)
-        page.get_by_role("button", name="Make the account and enter").click()
+        page.get_by_label("Repeat password").fill(PASSWORD)
+        page.get_by_role("button", name="Create account and sign in").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=PATIENCE_MS)
         for own, name, role, cluster in (
             (self.alice, "alice", "User", True),
@@ -99,7 +99,7 @@ class Walk:
             if cluster:
                 page.get_by_label("default").check()
             page.get_by_role("button", name="Next").click()
-            page.get_by_role("button", name="Make account").click()
+            page.get_by_role("button", name="Create account").click()
             self._enter(own, name, page.locator("#first-password-1").inner_text().strip())
         self.seen(page, "account-made")
 
@@ -111,7 +111,7 @@ class Walk:
         page.get_by_role("button", name="Sign in").click()
         page.get_by_label("Current password").fill(first)
         page.get_by_label("New password", exact=True).fill(PASSWORD + name)
-        page.get_by_label("New password again").fill(PASSWORD + name)
+        page.get_by_label("Repeat new password").fill(PASSWORD + name)
         page.get_by_role("button", name="Change password").click()
         page.wait_for_url(lambda url: "password" not in url)
 
@@ -121,12 +121,12 @@ class Walk:
         page = self.alice
         page.goto("/datasets/new/")
         page.get_by_label("Name").fill(name)
-        page.get_by_label("Introduction").fill("Handwritten digits on grounds")
+        page.get_by_label("Description").fill("Handwritten digits on grounds")
         if annotated:
             page.get_by_label("Yes").check()
         page.set_input_files("[data-file]", str(archive))
-        expect(page.get_by_text("The file has arrived.")).to_be_visible(timeout=PATIENCE_MS)
-        page.get_by_role("button", name="Create and check the data").click()
+        expect(page.get_by_text("The upload is complete.")).to_be_visible(timeout=PATIENCE_MS)
+        page.get_by_role("button", name="Create and check data").click()
         take = page.get_by_role("button", name=re.compile("Import .* image|import the rest"))
         expect(take).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "import-report")
@@ -140,19 +140,19 @@ class Walk:
         page = self.alice
         page.goto("/annotation/projects/new/")
         page.get_by_label("Name").fill("Digits")
-        page.get_by_label("Introduction").fill("Boxes around handwritten digits")
+        page.get_by_label("Description").fill("Boxes around handwritten digits")
         page.get_by_role("button", name="Create project").click()
         page.wait_for_url(re.compile(r"/projects/\d+/$"))
         project = page.url
         page.get_by_role("main").get_by_role("link", name="Add dataset").first.click()
         page.get_by_label("Name").first.fill("Digit boxes")
-        page.get_by_label("Introduction").fill("Boxes around digits")
+        page.get_by_label("Description").fill("Boxes around digits")
         page.get_by_label("Source").select_option(index=1)
         for row, name in enumerate(("0", "1")):
             page.locator(f"#id_labels-{row}-supercategory").fill("digit")
             page.locator(f"#id_labels-{row}-name").fill(name)
             page.locator(f"#id_labels-{row}-shape").select_option("bbox")
-        page.get_by_role("button", name="One more type").click()
+        page.get_by_role("button", name="Add another type").click()
         page.locator("#id_labels-2-supercategory").fill("digit")
         page.locator("#id_labels-2-name").fill("2")
         page.locator("#id_labels-2-shape").select_option("bbox")
@@ -162,7 +162,7 @@ class Walk:
         people = page.get_by_role("combobox", name="People")
         people.fill("anna")
         people.press("Enter")
-        page.get_by_role("button", name="Add people").click()
+        page.get_by_role("button", name="Add users").click()
         expect(page.get_by_role("button", name="Remove Anna from the project")).to_be_visible()
 
         self._draw(project)
@@ -211,10 +211,10 @@ class Walk:
         expect(choice).to_be_visible(timeout=PATIENCE_MS)
         label = next(text for text in choice.locator("option").all_inner_texts() if text.startswith("Digits "))
         choice.select_option(label=label)
-        expect(page.get_by_text("Fits now")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("Can start now")).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "training-new")
         page.get_by_text("Parameters of Object detector").click()
-        page.locator("[data-of=detect] summary", has_text="Seldom changed").click()
+        page.locator("[data-of=detect] summary", has_text="Advanced").click()
         for name, value in self.params.items():
             page.locator(f"[name=detect__{name}]").fill(value)
         page.locator("[name=detect__show_steps]").check()
@@ -240,11 +240,11 @@ class Walk:
         page = self.alice
         for _ in range(60):
             page.reload()
-            if page.get_by_role("link", name="See the model").count():
+            if page.get_by_role("link", name="View model").count():
                 break
             page.wait_for_timeout(500)
-        page.get_by_role("link", name="See the model").click()
-        expect(page.get_by_text("Where it came from")).to_be_visible()
+        page.get_by_role("link", name="View model").click()
+        expect(page.get_by_text("Upstream")).to_be_visible()
         self.model = page.url
         self.seen(page, "model")
         page.get_by_role("link", name="Evaluate", exact=True).click()
@@ -262,7 +262,7 @@ class Walk:
     def serve(self) -> None:
         page = self.alice
         page.goto(self.model)
-        page.get_by_role("link", name="Start a service").first.click()
+        page.get_by_role("link", name="Create endpoint").first.click()
         page.get_by_label("Name", exact=True).fill("digits")
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile(r"/services/\d+/$"))
@@ -284,8 +284,8 @@ class Walk:
         )
         page.goto("/tasks/")
         self.seen(page, "tasks")
-        page.locator("tr", has_text="Inference service").get_by_role("checkbox").check()
-        page.get_by_role("button", name="Stop the chosen").click()
+        page.locator("tr", has_text="Endpoint").get_by_role("checkbox").check()
+        page.get_by_role("button", name="Stop selected").click()
         page.locator("dialog[open]").get_by_role("button", name="Stop", exact=True).click()
         for _ in range(60):
             page.goto("/tasks/?state=stopped")

@@ -61,12 +61,12 @@ def test_client_gives_refusals_their_own_exit_codes(aip, platform, capsys, statu
 
 def test_client_prints_a_line_for_each_wrong_field(aip, platform, capsys):
     errors = {"name": ["Letters, digits and underscore only."], "gpus_per_node": ["At most 8."]}
-    platform.answers("GET /api/v1/jobs/3/", {"detail": "Some values are not right.", "errors": errors}, status=400)
+    platform.answers("GET /api/v1/jobs/3/", {"detail": "Some values are invalid.", "errors": errors}, status=400)
 
     aip("jobs", "show", "3")
 
     assert capsys.readouterr().err.splitlines() == [
-        "Some values are not right.",
+        "Some values are invalid.",
         "  name: Letters, digits and underscore only.",
         "  gpus_per_node: At most 8.",
     ]

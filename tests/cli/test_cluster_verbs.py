@@ -52,7 +52,7 @@ def test_clusters_command_creates_changes_and_deletes(real_aip, olga, node1, cap
     assert (made.name, made.jobs_per_user, made.max_runtime.total_seconds()) == ("vision", None, 12 * 3600)
 
     assert real_aip(olga, "clusters", "change", "vision", "--cards", "gpu=5") == 1
-    assert "5 × GPU asked for, the machines have 4." in capsys.readouterr().err
+    assert "5 × GPU requested; the nodes have 4." in capsys.readouterr().err
     assert real_aip(olga, "clusters", "delete", "vision") == 2  # nobody was asked
     assert real_aip(olga, "clusters", "delete", "vision", "--yes") == 0
     assert not VirtualCluster.objects.filter(pk=made.pk).exists()
@@ -236,7 +236,7 @@ def test_jobs_command_forces_a_stop_and_says_what_came_of_it(real_aip, olga, ali
     assert real_aip(alice, "jobs", "stop", job.pk, "--force") == 1
     assert real_aip(olga, "jobs", "stop", job.pk, "--force") == 0
 
-    assert "Forced stop asked." in capsys.readouterr().err
+    assert "Force stop requested." in capsys.readouterr().err
     job.refresh_from_db()
     assert job.forced_at is not None
 
@@ -249,7 +249,7 @@ def test_train_command_forces_a_stop_by_the_number_of_the_training(real_aip, olg
     assert real_aip(alice, "train", "stop", training.pk, "--force") == 1
     assert real_aip(olga, "train", "stop", training.pk, "--force") == 0
 
-    assert "Forced stop asked." in capsys.readouterr().err
+    assert "Force stop requested." in capsys.readouterr().err
     training.job.refresh_from_db()
     assert training.job.forced_at is not None
 

@@ -37,4 +37,4 @@ def test_terminal_says_why_versions_do_not_fit(real_aip, alice, tmp_path, capfd)
 
     assert real_aip(alice, "models", "compose", "ensemble", "one", "kinds") != 0
 
-    assert "for one task" in capfd.readouterr().err
+    assert "All parts of an ensemble must have the same task" in capfd.readouterr().err

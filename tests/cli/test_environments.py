@@ -51,10 +51,10 @@ def test_env_create_waits_until_jupyterlab_answers(aip, platform, capfd):
 
 def test_env_create_says_when_it_ended_before(aip, platform, capfd):
     platform.answers("POST /api/v1/environments/", ROW, status=201)
-    gone = {**ROW, "state": "failed", "condition": "", "sentence": "There is no JupyterLab on this machine."}
+    gone = {**ROW, "state": "failed", "condition": "", "sentence": "JupyterLab is not installed on this node."}
     platform.answers("GET /api/v1/environments/7/", gone)
 
     code = aip("env", "create", "--wait")
 
     assert code == 6
-    assert "no JupyterLab" in capfd.readouterr().err
+    assert "JupyterLab is not installed" in capfd.readouterr().err

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    ("task", "rule"), [("classification", "most probable class"), ("detection", "score threshold")]
+    ("task", "rule"), [("classification", "most probable class"), ("detection", "confidence threshold")]
 )
 def test_page_api_report_and_cli_state_one_precision_with_its_split_and_threshold(
     alice, as_alice, tmp_path, real_aip, capfd, task, rule

@@ -23,7 +23,7 @@ def test_terminal_calls_no_small_gain_a_win(real_aip, alice, tmp_path, capfd):
     found = json.loads(capfd.readouterr().out)
 
     assert "+0.0200 ±" in printed.out
-    assert "not a difference" in printed.out
+    assert "not significant" in printed.out
     assert "McNemar p 0.5" in printed.err
     assert found["figures"][0]["values"][0]["difference"]["value"] == pytest.approx(-0.02)
     assert real_aip(alice, "evaluate", "compare", first.pk, "net") == 2

@@ -35,7 +35,7 @@ def fields(preset: str, version: int, *left_out: str) -> dict[str, object]:
 
 def test_command_page_and_api_name_all_missing_parameters_at_once(real_aip, as_alice, api, alice, cells, capfd):
     submit = ("train", "submit", "big", "--preset", "detect", "--data", cells.pk, "--explicit", "--cpus", 1)
-    sentences = {f"{name} is not given. Large-scale mode takes every parameter explicitly." for name in LEFT_OUT}
+    sentences = {f"{name} is missing. Explicit mode requires every parameter." for name in LEFT_OUT}
 
     code = real_aip(alice, *submit, *options("detect", *LEFT_OUT))
     page = as_alice.post("/training/new/", fields("detect", cells.pk, *LEFT_OUT)).context["form"].errors
@@ -53,7 +53,7 @@ def test_command_page_and_api_name_all_missing_parameters_at_once(real_aip, as_a
 
 @pytest.mark.parametrize("preset", ["hog_svm", "hog_detect"])
 def test_command_page_and_api_refuse_presets_for_processors_alike(real_aip, as_alice, api, alice, cells, capfd, preset):
-    said = f"{PRESETS[preset].title} learns on processors alone, and large-scale mode is for GPUs. Leave the mode."
+    said = f"{PRESETS[preset].title} trains only on CPUs, and explicit mode is for GPUs. Leave this mode."
 
     code = real_aip(
         alice, "train", "submit", "--preset", preset, "--data", cells.pk, "--explicit", "--cpus", 1, *options(preset)

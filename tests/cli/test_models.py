@@ -125,7 +125,7 @@ def test_cli_converts_a_version_and_keeps_a_variant(real_aip, alice, tmp_path, c
     assert "No variant is made yet." in printed.err
     assert "fp16: accepted" in printed.out
     assert "fp16 is cells v2." in printed.out + printed.err
-    assert "is a conversion itself" in printed.err
+    assert "is itself a conversion. Convert its source version." in printed.err
 
 
 def test_cli_tries_a_model_shows_its_ways_and_uses_one(real_aip, alice, tmp_path, capfd, monkeypatch):
@@ -148,6 +148,6 @@ def test_cli_tries_a_model_shows_its_ways_and_uses_one(real_aip, alice, tmp_path
     assert "pixels: 0 to 1, letterbox" in printed.out
     assert "dog 0.90" in printed.out
     assert f"aip models use {task.pk} 1 makes a version" in printed.out
-    assert "was made of this trial already" in printed.err
+    assert "was already created from this test. Open it, or import the" in printed.err
     version = ModelVersion.objects.get()
     assert (version.model.name, version.source) == ("finder", "import")

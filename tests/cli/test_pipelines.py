@@ -74,7 +74,7 @@ def test_cli_keeps_pipelines_as_files(real_aip, alice, tmp_path, capfd):
     assert real_aip(alice, "pipeline", "show", "nightly") == 0
     assert real_aip(alice, "--json", "pipeline", "show", "nightly") == 2
     said = capfd.readouterr()
-    assert "They are the same." in said.err
+    assert "Both are identical." in said.err
     assert "this is no specification" in said.err
     assert "say, tell" in said.out
 

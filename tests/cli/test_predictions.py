@@ -44,7 +44,7 @@ def test_cli_predicts_shows_and_brings_the_answers(real_aip, alice, tmp_path, ca
     assert "No predictions. aip predict start begins one." in printed.err
     assert "5 of 5" in printed.out
     assert "gets a version of the answers" in printed.err
-    assert "outside of what may be registered" in printed.err
+    assert "This folder is outside of the folders that can be registered." in printed.err
     assert len(json.loads((tmp_path / "coco").read_text())["images"]) == 5
     assert (tmp_path / "csv").read_text(encoding="utf-8-sig").startswith("path,")
     assert PredictedData.objects.get().min_score == 0.6

@@ -92,7 +92,7 @@ def test_command_whose_secrets_no_longer_open_says_so(submitted, settings):
     command = submitted(secrets={"HUB": "open-sesame"})
     settings.SECRET_KEY = "another"
 
-    with pytest.raises(Invalid, match="another secret key"):
+    with pytest.raises(Invalid, match="a different secret key"):
         prepared(command)
 
 

@@ -227,7 +227,7 @@ def test_launcher_counts_one_process_for_each_card(alice, db):
     )
 
     assert layout.processes_of(command) == 4
-    assert "4 processes in all" in {fact.label: fact.value for fact in kind.facts(command.job)}["Way to start"]
+    assert "4 processes in total" in {fact.label: fact.value for fact in kind.facts(command.job)}["Launcher"]
 
 
 @pytest.mark.parametrize(
@@ -287,6 +287,6 @@ def test_command_that_follows_another_is_submitted_by_page_and_api(as_alice, api
 
     assert page.status_code == 302
     assert Job.objects.order_by("-pk").first().dependencies.get().on_id == first.pk
-    assert (wrong.status_code, "is no number of a job" in wrong.content.decode()) == (422, True)
+    assert (wrong.status_code, "is not a job number" in wrong.content.decode()) == (422, True)
     assert answer.status_code == 400
     assert list(answer.json()["errors"]) == ["after"]

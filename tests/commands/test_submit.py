@@ -111,7 +111,7 @@ def test_command_form_keeps_code_and_text_when_something_is_refused(as_alice, ma
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "python train.py</textarea>" in page
-    assert "The code is here already (mine.zip, 1 file)" in page
+    assert "The code is already uploaded (mine.zip, 1 file)" in page
 
 
 def test_command_refuses_more_than_any_machine_has(api, machine):
@@ -182,7 +182,7 @@ def test_version_that_a_command_reads_is_in_use_until_it_ends(submitted, cells):
     while_queued = usage.users_of(cells)
     Job.objects.filter(pk=row.pk).update(state="succeeded")
 
-    assert while_queued == ["command python_train.py of Alice"]
+    assert while_queued == ["custom job python_train.py of Alice"]
     assert usage.users_of(cells) == []
 
 
@@ -209,11 +209,11 @@ def test_command_page_stands_below_the_list_of_commands(as_alice, submitted):
     current = [entry["url"] for group in shown.context["navigation"] for entry in group["entries"] if entry["current"]]
 
     assert current == ["/commands/"]
-    assert '<a href="/commands/">Commands</a>' in shown.content.decode()
+    assert '<a href="/commands/">Custom jobs</a>' in shown.content.decode()
 
 
 def test_command_is_no_step_of_the_way_from_images_to_a_model(as_alice, machine):
     page = as_alice.get("/")
 
     assert "/commands/" not in {step["url"] for step in page.context["steps"]}
-    assert "Commands" in {row["label"] for row in page.context["statistics"]}
+    assert "Custom jobs" in {row["label"] for row in page.context["statistics"]}

@@ -39,7 +39,10 @@ def test_import_page_takes_names_for_the_values_of_masks(as_alice, row):
     sent = as_alice.post(f"{page}commit/", {"class-1": "cell", "class-2": "细胞核"})
 
     assert 'name="class-1" value="1"' in form
-    assert (twice.status_code, "Two classes are called “cell”. Give each" in twice.content.decode()) == (422, True)
+    assert (twice.status_code, "Two classes are named “cell”. Use a different name" in twice.content.decode()) == (
+        422,
+        True,
+    )
     assert (empty.status_code, 'name="class-2" value="kept"' in empty.content.decode()) == (422, True)
     assert sent.status_code == 302
     assert made(row) == ["cell", "细胞核"]

@@ -148,7 +148,7 @@ def test_E05_server_paths_are_read_in_place_and_stay_when_the_dataset_goes(alice
 def test_E03_server_paths_not_readable_by_everybody_are_for_operators_only(alice, olga, shelf):
     (shelf / "cells").chmod(0o750)
 
-    with pytest.raises(server_paths.PathRefused, match="Not everybody on the server"):
+    with pytest.raises(server_paths.PathRefused, match=r"Not all users of the server can read this folder."):
         server_paths.require(f"{shelf}/cells/img/", by=alice)
 
     assert server_paths.require(f"{shelf}/cells/img/", by=olga) == shelf / "cells" / "img"

@@ -78,7 +78,7 @@ def test_merged_version_has_classes_by_name_and_equal_images_once(alice):
     assert [one.get("license") for one in said["images"]] == [None] * 4
     assert said["images"][0]["made"] == "first"
     assert (made.images_path / "second_v1/a.png").samefile(second.images_path / "a.png")
-    assert str(made.story) == "first v1, second v1, third v1 put together"
+    assert str(made.story) == "first v1, second v1, third v1 merged"
     versions.delete(third, by=alice)
 
 
@@ -108,7 +108,7 @@ def test_versions_of_two_kinds_are_not_put_together(alice):
     boxes = version(alice, "boxes", {"a.png": (1, 1)}, {1: "cell"})
     labels = version(alice, "labels", {"b.png": (2, 1)}, {1: "cell"}, task="classification")
 
-    with pytest.raises(DomainError, match="do not go together"):
+    with pytest.raises(DomainError, match=r": they cannot be merged."):
         merging.start(versions=[boxes, labels], dataset=boxes.dataset, by=alice)
 
 
@@ -128,8 +128,8 @@ def test_chosen_images_come_with_all_they_carry(alice):
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("", "Say which images"), ("size=3", "“size” is none of them"), ("annotated=maybe", "one of yes, empty, no"),
-        ("split=dev&class=cat", "has no split “dev”. It has: train. cells v1 has no class “cat”"),
+        ("", "Specify the images"), ("size=3", "“size” is not supported"), ("annotated=maybe", "one of yes, empty, no"),
+        ("split=dev&class=cat", "has no split “dev”. Available splits: train. cells v1 has no class “cat”"),
         ("annotated=empty", "has no image with annotated=empty"),
         ("&".join(f"q={n}" for n in range(101)), "combinations"),
     ],

@@ -131,7 +131,7 @@ def test_dataset_report_stays_readable_after_the_import(as_alice, cells):
     version = as_alice.get(f"/datasets/{cells.pk}/v1/")
 
     text = page.content.decode()
-    assert ("imported as version 1" in text, "image that is the same as another" in text) == (True, True)
+    assert ("Imported as version 1" in text, "duplicate image" in text) == (True, True)
     told = b"".join(problems.streaming_content).decode()
     assert (told.count("same_content"), told.count(",document,")) == (1, 1)
     assert f'href="{where}"' in version.content.decode()
@@ -145,8 +145,8 @@ def test_dataset_api_keeps_the_report_and_says_each_group_in_a_line(api, cells):
 
     assert told["report"]["files"] == {"total": 10, "images": 9, "labels": 0, "left_out": 1, "litter": 0}
     assert [line[:45] for line in told["problems"]] == [
-        "8 images that are the same as another, as 1.p",
-        "a.mp4: A video. Take single frames out of it ",
+        "8 duplicate images, such as 1.png: The image ",
+        "a.mp4: A video. Extract frames and upload tho",
     ]
     assert told["sentence"] == "Used: 9 images, 0 annotations, 0 classes. 9 problems."
 
@@ -162,7 +162,7 @@ def test_dataset_import_takes_annotations_that_are_there_unless_told_otherwise(a
     imports.run(row.pk)
 
     page = as_alice.get(f"/datasets/{cells.pk}/imports/{row.pk}/").content.decode()
-    assert "The data has annotations (COCO). They are left out" in page
+    assert "The data has annotations (COCO). They are ignored" in page
 
 
 @pytest.mark.parametrize(("kind", "name"), [("GIF", "a.gif"), ("TIFF", "a.tif"), ("PNG", "a.png"), ("WEBP", "a.webp")])
@@ -247,9 +247,11 @@ def test_dataset_import_takes_a_single_picture_and_says_what_to_do_with_others(a
         return row
 
     assert run(shade(1), "a.png").report["images"] == 1
-    assert "single frames" in run(b"\0\0\0\x20movi", "a.mp4").error
-    assert "neither an archive nor an image" in run(b"hello", "a.txt").error
-    assert "but a video" in run(zipped({"a.mp4": "x"}), "a.zip").error
+    assert "Extract frames" in run(b"\0\0\0\x20movi", "a.mp4").error
+    assert "Neither an archive nor an image. Upload images, a folder of" in run(b"hello", "a.txt").error
+    assert (
+        "No images found, only a video. Extract single frames as images" in run(zipped({"a.mp4": "x"}), "a.zip").error
+    )
 
 
 def test_dataset_import_nobody_agrees_to_is_given_up_with_its_bytes(cells):
@@ -316,7 +318,7 @@ def test_dataset_report_is_told_in_the_readers_language_by_page_csv_and_api(as_a
         assert any("a.mp4" in line and "8" not in line for line in answer["problems"])
         told[language] = (*examples, answer["sentence"], *answer["problems"])
 
-    assert "The image is the same as 0.png." in told["en"]
+    assert "The image is identical to 0.png." in told["en"]
     assert "图像与 0.png 相同。" in told["zh-hans"]
     assert all(text.isascii() for text in told["en"])
     assert not any(text.isascii() for text in told["zh-hans"])

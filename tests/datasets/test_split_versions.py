@@ -196,7 +196,7 @@ def test_version_page_leads_on(as_alice, alice):
     assert [offer.name for offer in page.context["offers"]] == ["train", "annotate", "evaluate", "predict"]
     text = page.content.decode()
     assert f'class="btn btn-primary" href="/training/new/?version={version.pk}"' in text
-    assert "9 of 9 val images stand in train too." in text
+    assert "9 of 9 val images are also in train." in text
     assert [(bar.name, bar.total, bar.by_split) for bar in page.context["class_bars"]] == [
         ("cell", 8, [4, 4, 0]),
         ("plate", 8, [4, 3, 1]),

@@ -117,7 +117,7 @@ def test_environment_is_refused_at_its_start_where_something_is_gone(submitted, 
 def test_environment_without_a_container_image_is_refused_in_containers(submitted, stub, monkeypatch):
     monkeypatch.setattr(tickets, "tier", lambda: (4, ""))
 
-    with pytest.raises(CannotRun, match="Start a new environment in a container image"):
+    with pytest.raises(CannotRun, match="Create a new workspace with a container image"):
         prepared(submitted())
 
 

@@ -292,6 +292,6 @@ def test_environment_that_gave_its_cards_waits_paused_for_its_owner(carded, as_a
     job = Job.objects.get(pk=row.pk)
     assert (job.state, job.reason) == ("queued", "idle")
     assert f"job {other.pk}" in str(job.message)
-    assert "gave its cards back" in as_alice.get(f"/environments/{row.pk}/state/").content.decode()
+    assert "GPUs were released" in as_alice.get(f"/environments/{row.pk}/state/").content.decode()
     actions.resume(job)
     assert Job.objects.get(pk=row.pk).desired == "run"

@@ -57,7 +57,9 @@ def test_distributed_environment_is_asked_for_by_page_and_api(as_alice, api, two
     assert {use.boxed for use in ImageUse.objects.filter(job__kind="environment")} == {False}  # of no machine's disk
 
 
-@pytest.mark.parametrize(("nodes", "said"), [("", "Say on how many machines"), ("1", "greater than or equal to 2")])
+@pytest.mark.parametrize(
+    ("nodes", "said"), [("", "Enter the number of nodes: 2 or more."), ("1", "greater than or equal to 2")]
+)
 def test_distributed_environment_has_to_say_on_how_many_machines(as_alice, two, nodes, said):
     answer = as_alice.post(PAGE, FORM | {"task_type": "distributed", "nodes": nodes})
 

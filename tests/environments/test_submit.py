@@ -38,7 +38,7 @@ def test_fit_of_a_distributed_environment_without_nodes_is_not_known(as_alice, m
 
     distributed = verdict(task_type="distributed", nodes="")
 
-    assert (distributed.kind, distributed.sentence) == ("unknown", "Machines: Say on how many machines: 2 or more.")
+    assert (distributed.kind, distributed.sentence) == ("unknown", "Nodes: Enter the number of nodes: 2 or more.")
     assert verdict(task_type="regular", nodes="").kind == "now"
     assert verdict(task_type="distributed", nodes="3").kind == "never"
 
@@ -165,7 +165,7 @@ def test_version_that_an_environment_reads_names_it(submitted, cells, as_alice):
 
     row = submitted(datasets=[cells], name="Reader")
 
-    assert environments_on(cells) == ["environment Reader of Alice"]
+    assert environments_on(cells) == ["workspace Reader of Alice"]
     Job.objects.filter(pk=row.pk).update(state="stopped")
     assert environments_on(cells) == []
 
@@ -193,7 +193,7 @@ def test_environment_is_refused_in_a_home_that_holds_more_than_it_may(submitted,
     (homes.home_of(alice) / "big").write_bytes(b"x" * 11)
     monkeypatch.setattr(env, "HOME_QUOTA_BYTES", 10)
 
-    with pytest.raises(HomeFull, match="Your files hold 11 of 10 bytes") as refused:
+    with pytest.raises(HomeFull, match=r"Your files use 11 of 10 bytes.") as refused:
         submitted()
     with pytest.raises(HomeFull):
         kinds.get("environment").check_restore(job)

@@ -195,7 +195,7 @@ def running(alice, stub, settings, db):
             found = Environment.objects.select_related("job__owner", "job__cluster").get(pk=row.pk)
             return lifecycle.is_ready(lifecycle.see_ready(found))
 
-        wait_for(ready, 60, "JupyterLab does not answer")
+        wait_for(ready, 60, "JupyterLab does not respond")
         yield Environment.objects.select_related("job__owner", "job__cluster").get(pk=row.pk)
         records.write_request(run.path, "kill")
         wait_for(lambda: records.read(run.path / records.EXIT))

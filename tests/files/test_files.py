@@ -157,7 +157,7 @@ def test_home_quota_is_shown_and_kept(files, home, alice, monkeypatch):
     refused = files.put("b", b"123")
 
     assert (refused.status_code, refused.json()["code"]) == (413, "home_full")
-    assert "2 more bytes" in refused.json()["detail"]
+    assert "Your storage quota has 2 bytes left." in refused.json()["detail"]
     assert files.post("check", path="b", size_bytes=3).status_code == 413
     assert files.post("check", path="b", size_bytes=2).status_code == 204
     shown = files.get("usage/").json()

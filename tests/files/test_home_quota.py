@@ -76,7 +76,7 @@ def test_home_that_a_job_fills_is_told_to_its_owner_and_to_operators(alice, bob,
     assert raised() == [("home_full", "alice"), ("home_low", "alice")]
     own = told("quota").last()
     assert (own.user, own.url) == (alice, "/files/")
-    assert "holds 105 %" in str(own.text)
+    assert "The home folder of alice uses 105 % of its quota." in str(own.text)
     assert "until files are deleted" in str(own.text)
     assert "olga" in {row.user.username for row in told("alarm")}
 
@@ -133,5 +133,5 @@ def test_pages_of_files_and_of_an_environment_say_what_to_do(alice, as_alice, cl
     after = as_alice.get(f"/jobs/{job.pk}/").content.decode()
 
     assert "environment-home-full" not in before
-    assert "no environment starts until files are deleted" in after
+    assert "no workspace starts until files are deleted" in after
     assert "Your home is full" in as_alice.get("/files/").content.decode()

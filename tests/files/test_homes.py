@@ -76,7 +76,7 @@ def test_snapshot_from_home_follows_no_link(alice, bob):
 def test_snapshot_from_home_refuses_what_is_too_deep(alice):
     chain(homes.home_of(alice), 100)
 
-    with pytest.raises(snapshots.BadCode, match="64 deep"):
+    with pytest.raises(snapshots.BadCode, match=r"Folders are nested more than 64 levels deep."):
         snapshots.from_home(owner=alice, folder="d")
 
 

@@ -77,11 +77,13 @@ def test_files_page_takes_files_without_scripts(as_alice, home):
 
     answer = as_alice.post("/files/put/", {"path": "in", "files": sent}, follow=True)
 
-    assert "2 files are there." in answer.content.decode()
+    assert "2 files uploaded." in answer.content.decode()
     assert sorted(path.name for path in (home / "in").iterdir()) == ["one.txt", "two.txt"]
     again = io.BytesIO(b"new")
     again.name = "one.txt"
-    assert "there already" in as_alice.post("/files/put/", {"path": "in", "files": again}, follow=True).content.decode()
+    assert (
+        "already exists" in as_alice.post("/files/put/", {"path": "in", "files": again}, follow=True).content.decode()
+    )
     assert (home / "in" / "one.txt").read_bytes() == b"one"
 
 
@@ -113,8 +115,8 @@ def test_text_is_shown_as_text(page, as_alice):
 
 
 def test_long_and_binary_files_are_cut_or_not_shown(page):
-    assert "the download has all of it" in page("long.log", b"x" * 300_000)
-    assert "not shown here" in page("model.bin", b"\0\1\2")
+    assert "Only the beginning is shown; the download is complete." in page("long.log", b"x" * 300_000)
+    assert "cannot be displayed" in page("model.bin", b"\0\1\2")
     assert "This file is empty" in page("empty.txt", b"")
     assert "\ufffd" in page("latin.txt", b"caf\xe9")
 
@@ -148,7 +150,7 @@ def test_notebook_is_shown_and_none_of_it_acts(page):
     assert "<script>alert" not in shown
     assert "onerror=alert(1)>" not in shown
     assert shown.count("data:image/png;base64,") == 1
-    assert shown.count("An output that is not shown here") == 3
+    assert shown.count("This output cannot be shown here.") == 3
     assert "Boom" in shown
     assert "[3]" in shown
 

@@ -81,7 +81,7 @@ def test_box_of_another_machine_is_refused_with_what_to_do(boxed, image, in_tier
     launch.start(attempt.pk)
     attempt.refresh_from_db()
 
-    assert str(attempt.message).startswith("Its packages lie on the machine node9, and it was placed on node1. Restore")
+    assert str(attempt.message).startswith("Node node9 stores its packages, but the job was placed on node1.")
 
 
 def test_box_that_is_gone_is_not_made_anew_in_silence(boxed, image, in_tier):
@@ -92,7 +92,7 @@ def test_box_that_is_gone_is_not_made_anew_in_silence(boxed, image, in_tier):
     launch.start(attempt.pk)
     attempt.refresh_from_db()
 
-    assert str(attempt.message).startswith("Its packages are no longer on the machine node1; a backup does not keep")
+    assert str(attempt.message).startswith("The packages do not exist on node node1 any more; backups do not include")
     assert not paths.box(job.pk).exists()
 
 
@@ -129,7 +129,7 @@ def test_box_whose_user_cannot_come_in_is_refused_before_it_starts(boxed, kind, 
     launch.start(attempt.pk)
     attempt.refresh_from_db()
 
-    assert str(attempt.message).startswith(f"Its user cannot enter the folder {closed} on this machine")
+    assert str(attempt.message).startswith(f"The job user cannot access folder {closed} on this node")
 
 
 @pytest.mark.parametrize("tier", [pytest.param(0, marks=pytest.mark.proof), 1])
@@ -141,7 +141,7 @@ def test_box_without_layers_is_an_environment_beside_the_engine(run, image, whee
     said, job = run(image, f"ring; {install}; bell; hash -r; ring; python -c 'import numpy'")
 
     assert said.split() == ["ring", "1.0", "bell", "1.0", "ring", "2.0"]
-    assert "simple folder" in saving.why_not(job, job.owner)
+    assert "plain folder" in saving.why_not(job, job.owner)
 
 
 def test_pip_in_a_box_finds_the_packages_of_a_closed_network(run, image, root, in_tier, monkeypatch):
@@ -202,7 +202,7 @@ def test_forgotten_box_begins_from_the_image_again(run, again, image, wheels, al
     in_tier(BEST)
     _said, job = run(image, f"{PIP} install --no-index --find-links {wheels} bell")
     assert (paths.box(job.pk)).is_dir()
-    with pytest.raises(boxes.NoBox, match="Stop it first"):
+    with pytest.raises(boxes.NoBox, match="Stop the job first:"):
         boxes.forget(job, by=alice)
     Job.objects.filter(pk=job.pk).update(state="stopped")
     job.refresh_from_db()

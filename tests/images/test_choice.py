@@ -33,10 +33,10 @@ def test_images_are_grouped_by_where_they_come_from(each, alice, cluster):
     found = groups(CommandForm(user=alice))
 
     assert list(found) == [str(label) for label in SOURCES.values()]
-    assert found["Engines made of packages"] == ["metrics of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
-    assert found["Saved environments"] == ["kept of Alice", "mine of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
+    assert found["Engines built from packages"] == ["metrics of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
+    assert found["Saved workspaces"] == ["kept of Alice", "mine of Alice – Python 3.11.7, torch 2.13.0, CUDA 13.0"]
     assert found["Containers: Docker Hub"] == ["hub of Alice"]
-    assert {name.partition(" ")[0] for name in found["The platform's own"]} == {"jupyter", "platform", "tensorboard"}
+    assert {name.partition(" ")[0] for name in found["Platform"]} == {"jupyter", "platform", "tensorboard"}
 
 
 def test_environments_are_offered_every_group_but_the_platforms_own(each, alice, cluster):
@@ -52,7 +52,7 @@ def test_image_that_is_chosen_stands_in_its_group_on_the_page(each, alice, as_al
     form = CommandForm({"command": "true", "image": str(mine.pk)}, user=alice)
     form.is_valid()
 
-    assert '<optgroup label="Saved environments">' in page
+    assert '<optgroup label="Saved workspaces">' in page
     assert form.cleaned_data["image"] == mine
 
 

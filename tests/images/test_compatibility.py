@@ -63,8 +63,8 @@ def test_needs_of_a_program_without_cards_are_its_processor_alone():
 def test_sentence_names_the_machines_on_which_an_image_does_not_run(alice, three):
     said = compatibility.sentence(image(alice), cards=True)
 
-    assert said == "Fits 2 of 3 machines; gpu-03: driver 470 is too old for CUDA 12.4."
-    assert compatibility.sentence(image(alice, name="other"), cards=False) == "Fits 3 of 3 machines."
+    assert said == "Fits 2 of 3 nodes; gpu-03: driver 470 is too old for CUDA 12.4."
+    assert compatibility.sentence(image(alice, name="other"), cards=False) == "Fits 3 of 3 nodes."
 
 
 def test_submission_is_refused_where_no_machine_runs_the_image(api, alice, ready):
@@ -81,7 +81,7 @@ def test_submission_is_refused_where_no_machine_runs_the_image(api, alice, ready
 def test_submission_is_refused_for_another_processor(alice, ready):
     machine("arm-01", "", gpus=0, arch="aarch64")
 
-    with pytest.raises(NeverFits, match="built for processors of kind x86_64"):
+    with pytest.raises(NeverFits, match=r"The image was built for x86_64 CPUs, the nodes have aarch64."):
         submit(user=alice, request=CommandRequest(command="true", cpus=1.0, image=image(alice)))
 
 
@@ -123,7 +123,7 @@ def test_form_says_beside_the_image_where_it_runs(as_alice, alice, three):
 
     said = as_alice.post("/commands/fit/", sent).content.decode()
 
-    assert "Fits 2 of 3 machines" in said
+    assert "Fits 2 of 3 nodes" in said
 
 
 def test_page_of_an_image_lists_the_machines(as_olga, alice, three):

@@ -83,7 +83,7 @@ def test_engine_that_cannot_be_built_says_why_and_leaves_nothing(alice, machine,
     image.engine.refresh_from_db()
 
     assert image.engine.state == State.FAILED
-    assert str(image.engine.message) == f"Job {job.pk}, which built it, did not succeed. Its log says why."
+    assert str(image.engine.message) == f"Job {job.pk}, which built the image, failed. See its log."
     assert "no-such-package" in RunDir.for_attempt(job.pk, 1).log.read_text()
     assert not paths.engine(image.engine.digest).exists()
     assert engines.ensure(image, by=alice).pk != job.pk
@@ -99,7 +99,7 @@ def test_engine_build_without_facts_is_no_engine(alice, machine, root):
     kinds.get("image_build").ended(job, job.attempts.get())
     image.engine.refresh_from_db()
 
-    assert str(image.engine.message).startswith(f"Job {job.pk}, which built it, left no complete engine")
+    assert str(image.engine.message).startswith(f"Job {job.pk}, which built the image, left no complete engine")
 
 
 def test_engine_request_is_refused_with_all_that_is_wrong(alice, machine, root):
@@ -111,7 +111,7 @@ def test_engine_request_is_refused_with_all_that_is_wrong(alice, machine, root):
         engines.build(user=alice, name="other", tag="a/b", requirements="ring")
 
     said = [refusal.message for refusal in name.value.every]
-    assert said[0] == "You already have an image called “mine”. Give it another name or tag."
+    assert said[0] == "You already have an image named “mine”. Use another name or tag."
     assert [text.partition("”")[0] for text in said[1:]] == ["“--index-url http://x", "“/etc/passwd"]
     assert tag.value.blamed == "tag"
 
@@ -148,7 +148,9 @@ def test_job_waits_for_its_engine_and_fails_with_the_build(alice, cluster, machi
     Job.objects.filter(pk=build.pk).update(state="failed")
     engines.failed(Engine.objects.get(), build, message("image.build_failed", job=build.pk))
 
-    with pytest.raises(in_image.CannotUse, match=f"The image jupyter is not built: Job {build.pk}, which built it"):
+    with pytest.raises(
+        in_image.CannotUse, match=f"The image jupyter is not built: Job {build.pk}, which built the image"
+    ):
         in_image.with_image(Launch(argv=["true"]), job)
 
 
@@ -228,14 +230,14 @@ def test_engine_is_built_by_one_job_at_a_time_and_only_its_own_counts(alice, clu
     image = engines.build(user=alice, name="mine", requirements="ring")
     other, build = work.job(alice, cluster, spec={"engine": image.engine_id}), kinds.get("image_build")
 
-    with pytest.raises(NothingToBuild, match="Another job builds"):
+    with pytest.raises(NothingToBuild, match=r"Another job is already building this image."):
         build.check_restore(other)
-    with pytest.raises(NothingToBuild, match="Another job builds"):
+    with pytest.raises(NothingToBuild, match=r"Another job is already building this image."):
         build.prepare(other, None, None)
     engines.seal(image.engine, other, {})
     image.engine.refresh_from_db()
     assert (image.engine.state, image.engine.job_id != other.pk) == (State.BUILDING, True)
 
     Engine.objects.update(state=State.READY)
-    with pytest.raises(NothingToBuild, match="built already"):
+    with pytest.raises(NothingToBuild, match=r"This image was already built or deleted."):
         build.prepare(image.engine.job, None, None)

@@ -62,7 +62,7 @@ def test_list_shows_own_public_and_the_platforms_images(as_alice, as_bob, saved,
     mine, theirs = as_alice.get("/images/").content.decode(), as_bob.get("/images/").content.decode()
 
     assert "torch plus:2" in mine
-    assert "Saved environment" in mine
+    assert "Saved workspace" in mine
     assert all(f">{name}</a>" in theirs for name in catalog.BUILT_IN)
     assert "torch plus" not in theirs
     Image.objects.filter(pk=saved.pk).update(visibility="public")
@@ -128,7 +128,7 @@ def test_saving_says_beforehand_that_packages_of_the_system_stay_behind(as_alice
     page = as_alice.get(f"/images/save/{boxed.pk}/").content.decode()
 
     assert "system-left-out" not in usual
-    assert "Whoever begins from the image installs them again." in page
+    assert "Users of the image install them again." in page
     assert "libtree1 tree" in page
     assert "md5sums" not in page
 
@@ -206,7 +206,7 @@ def test_job_page_shows_the_image_and_offers_to_save_it(as_alice, as_olga, boxed
 
     assert f'href="/images/save/{boxed.pk}/"' in page
     assert f'action="/images/forget/{boxed.pk}/"' in page
-    assert "kept on node1" in page
+    assert "stored on node1" in page
     plain = work.job(boxed.owner, boxed.cluster, state="stopped")
     assert "h-image" not in as_alice.get(f"/jobs/{plain.pk}/").content.decode()
 
@@ -240,7 +240,7 @@ def test_packages_in_use_are_not_forgotten_by_the_api(api, boxed):
 
     answer = api.delete(f"/api/v1/images/boxes/{boxed.pk}/")
 
-    assert "Stop it first" in answer.json()["detail"]
+    assert "Stop the job first:" in answer.json()["detail"]
     assert ImageUse.objects.get(job=boxed).node == "node1"
 
 
@@ -257,10 +257,13 @@ def test_waiting_job_is_bound_to_the_machine_of_its_packages_until_they_are_forg
 
 def test_job_page_says_what_a_restored_job_would_wait_for(as_alice, boxed, machine):
     where = f"/jobs/{boxed.pk}/"
-    assert "lie on the machine" not in as_alice.get(where).content.decode()
+    assert "stores its installed packages" not in as_alice.get(where).content.decode()
     Node.objects.filter(pk=machine.pk).update(state="draining", drain=True)
 
-    assert "lie on the machine node1, which an operator has drained" in as_alice.get(where).content.decode()
+    assert (
+        "Node node1 stores its installed packages and was drained by an operator."
+        in as_alice.get(where).content.decode()
+    )
 
 
 def test_machine_says_whose_packages_it_keeps_before_it_is_drained(as_olga, boxed, machine):
@@ -271,7 +274,7 @@ def test_machine_says_whose_packages_it_keeps_before_it_is_drained(as_olga, boxe
     page = as_olga.get(f"/cluster/nodes/{machine.pk}/").content.decode()
     drained = as_olga.post(f"/api/v1/nodes/{machine.pk}/drain/").json()
 
-    assert "Own packages of jobs lie on this machine (1 running, 0 waiting, 1 stopped)." in page
+    assert "Installed packages of jobs are stored on this node (1 running, 0 waiting, 1 stopped)." in page
     assert drained["keeps"] == {"live": 1, "waiting": 0, "over": 1}
     said = nodes._held_back(drained)
     assert said == " Own packages of jobs lie there (1 running, 1 stopped): these start nowhere else."
@@ -288,7 +291,7 @@ def test_failed_build_is_tried_again_by_page_and_api(as_alice, api, machine, roo
     as_alice.post(f"/images/{image.pk}/build/")
     same = api.post(f"/api/v1/images/{image.pk}/build/").json()
 
-    assert "did not succeed. Its log says why." in shown
+    assert ", which built the image, failed. See its log." in shown
     assert same["state"] == "building"
     assert same["build_job"] != first.pk
 
@@ -331,5 +334,5 @@ def test_command_in_an_image_that_was_made_private_is_not_restored(alice, bob, i
     uses.check_restore(job)
     Image.objects.filter(pk=image.pk).update(visibility="private")
 
-    with pytest.raises(uses.ImageGone, match="is no longer there for its owner"):
+    with pytest.raises(uses.ImageGone, match="owner can no longer access image"):
         uses.check_restore(job)

@@ -15,7 +15,7 @@ from workers.images.services import images, saving
 from workers.images.store import layers, paths
 
 pytestmark = [pytest.mark.django_db, pytest.mark.skipif(TIERS[-1] < 2, reason="no bubblewrap")]
-FULL = "The platform's disk is full, so this was not saved."
+FULL = "The disk of the platform is full, so this was not saved."
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_layer_that_finds_no_room_is_not_half_unpacked(stopped, alice):
     paths.remove(paths.layer(saved.sha256))
 
     with small_disk(paths.layer("x").parent, "1m") as disk:
-        with pytest.raises(layers.BrokenLayer, match="disk is full"):
+        with pytest.raises(layers.BrokenLayer, match=r"The disk of the platform is full, so this was not saved."):
             layers.here(saved)
         assert list(disk.iterdir()) == []
 

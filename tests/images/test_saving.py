@@ -164,7 +164,7 @@ def test_saver_gives_up_after_three_tries(run, image, in_tier):
     wanted.refresh_from_db()
 
     assert (wanted.status, str(wanted.message)) == (
-        State.FAILED, "It was interrupted 3 times while it was saved. Save it again.",
+        State.FAILED, "Saving was interrupted 3 times. Save it again.",
     )  # fmt: skip
     assert not paths.packed(wanted.pk).exists()
 
@@ -183,7 +183,7 @@ def test_tampered_layer_ends_the_job_with_the_reason(run, boxed, image, in_tier)
     attempt.refresh_from_db()
 
     assert str(attempt.message) == (
-        "The saved image kept cannot be unpacked: Its checksum is not the one that was noted when it was saved."
+        "The saved image kept cannot be unpacked: The checksum differs from the one recorded when the image was saved."
     )
 
 
@@ -209,9 +209,9 @@ def test_job_without_a_box_cannot_be_saved_and_says_why(alice, cluster, image, r
     fresh = work.job(alice, cluster)
     ImageUse.objects.create(job=fresh, image=image, name="mine", boxed=True)
 
-    assert saving.why_not(plain, alice) == "This job keeps no packages, so there is nothing to save."
-    assert saving.why_not(fresh, alice).startswith("It has not begun yet")
-    with pytest.raises(saving.CannotSave, match="keeps no packages"):
+    assert saving.why_not(plain, alice) == "This job has no installed packages to save."
+    assert saving.why_not(fresh, alice).startswith("The job has not started yet")
+    with pytest.raises(saving.CannotSave, match=r"This job has no installed packages to save."):
         saving.request(job=plain, by=alice, name="kept")
 
 

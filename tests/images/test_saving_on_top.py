@@ -1,4 +1,4 @@
-"""Saving on top of somebody else's image: only while one may use it, and for no more people than see that one."""
+"""Saving on top of Another user's image: only while one may use it, and for no more people than see that one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def boxed(image, owner, cluster, node):
 
 @pytest.mark.parametrize("visibility", ["public", "group"])
 def test_shared_private_image_is_saved_for_oneself_alone(job, bob, visibility):
-    with pytest.raises(Invalid, match="It stands on secret of Alice, so it can be at most “Private”") as caught:
+    with pytest.raises(Invalid, match="The image is based on secret of Alice, so its visibility can be") as caught:
         saving.request(job=job, by=bob, name="mine", visibility=visibility)
 
     assert caught.value.blamed == "visibility"
@@ -55,9 +55,9 @@ def test_what_was_saved_stays_for_oneself_alone(job, bob, anna, cluster, setting
     Image.objects.filter(pk=made.pk).update(state=State.READY)
     made.refresh_from_db()
 
-    with pytest.raises(Invalid, match="saved on top of somebody else's image") as edited:
+    with pytest.raises(Invalid, match="saved on top of an image of another user") as edited:
         images.edit(image=made, description="", visibility="public")
-    with pytest.raises(Invalid, match="saved on top of somebody else's image"):
+    with pytest.raises(Invalid, match="saved on top of an image of another user"):
         shares.share(kind="image", pk=made.pk, level="use", by=bob, person=anna.username)
     page = signed_in(bob).post(f"/images/{made.pk}/edit/", {"description": "", "visibility": "public"})
     twice = boxed(made, bob, cluster, settings.NODE)
@@ -66,7 +66,7 @@ def test_what_was_saved_stays_for_oneself_alone(job, bob, anna, cluster, setting
 
     assert edited.value.blamed == "visibility"
     assert (page.status_code, Image.objects.get(pk=made.pk).visibility) == (422, "private")
-    assert "somebody else" in page.content.decode()
+    assert "another user" in page.content.decode()
 
 
 def test_group_of_the_owner_counts_where_all_ones_own_are_theirs(job, alices, alice, bob):
@@ -94,10 +94,10 @@ def test_public_and_own_images_are_saved_for_whom_one_likes(job, alices, alice, 
 def test_image_that_is_no_longer_shared_is_not_saved_on_top_of(job, alices, bob):
     sharing.set_level(alices, bob, None)
 
-    with pytest.raises(saving.CannotSave, match="secret of Alice, is no longer shared with you"):
+    with pytest.raises(saving.CannotSave, match=r"The base image secret of Alice is not shared with you any more."):
         saving.request(job=job, by=bob, name="mine")
 
-    assert "no longer shared with you" in signed_in(bob).get(f"/images/save/{job.pk}/").content.decode()
+    assert "not shared with you any more" in signed_in(bob).get(f"/images/save/{job.pk}/").content.decode()
 
 
 def test_audit_and_page_say_whose_image_it_is(job, alices, bob):

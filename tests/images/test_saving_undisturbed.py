@@ -81,8 +81,8 @@ def test_layer_that_moved_while_it_was_packed_is_not_kept(wanted, running):
     wanted.refresh_from_db()
 
     assert (wanted.status, str(wanted.message)) == (
-        State.FAILED, "Its processes went on while they were saved, so nothing was kept. Stop the job, then save it "
-        "again.",
+        State.FAILED, ("The processes continued while they were being saved, so no image was created. Stop the "
+                       "job, then save it again."),
     )  # fmt: skip
     assert list(paths.packed(wanted.pk).parent.iterdir()) == []
 
@@ -158,8 +158,8 @@ def test_image_of_a_machine_that_is_gone_says_so_and_is_saved_again_or_deleted(
     wanted.refresh_from_db()
 
     assert (wanted.status, str(wanted.message)) == (
-        State.FAILED, "Its packages lie on the machine far, which does not answer. Save it again when the machine is "
-        "back, or delete it.",
+        State.FAILED, ("Node far stores the packages and does not respond. Save again when the node is back, or "
+"delete the image."),
     )  # fmt: skip
     ImageUse.objects.update(node="node1")
     with django_capture_on_commit_callbacks(execute=True):

@@ -131,7 +131,7 @@ def test_anomaly_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path):
     assert 'id="anomaly-classes"' in page
     assert "anomaly_evaluation.js" in page
     assert f'href="data:image/png;base64,{images[0]["heat"]}"' in gallery
-    assert "taken for good" in gallery
+    assert "accepted as good" in gallery
 
 
 def test_anomaly_service_page_has_its_sliders_and_script(model, alice, as_alice):

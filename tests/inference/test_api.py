@@ -176,4 +176,4 @@ def test_model_api_says_by_whom_a_model_is_used(api, alice, version):
     answer = api.delete(f"/api/v1/models/{version.model_id}/")
 
     assert (answer.status_code, answer.json()["code"]) == (409, "still_in_use")
-    assert "service demo" in answer.json()["detail"]
+    assert "cells v1 is still used by endpoint demo of Alice." in answer.json()["detail"]

@@ -99,9 +99,9 @@ def test_everything_that_does_not_fit_is_refused_at_once(api, alice, pair, tmp_p
 
 
 @pytest.mark.parametrize(("kind", "tasks", "options", "why"), [
-    ("ensemble", ["embedding", "embedding"], {}, "cannot be joined"),
-    ("ensemble", ["detection"], {}, "2 to 5 parts"),
-    ("chain", ["classification", "classification"], {}, "begins with a detector"),
+    ("ensemble", ["embedding", "embedding"], {}, "Predictions of the task “Similarity” cannot be combined."),
+    ("ensemble", ["detection"], {}, "2 to 5 different parts"),
+    ("chain", ["classification", "classification"], {}, "starts with a detector"),
     ("chain", ["detection", "segmentation"], {}, "classifier or a tagger"),
     ("chain", ["detection", "classification"], {"only": ["cat"]}, "no class cat"),
     ("loop", ["detection", "detection"], {}, "ensemble or a chain"),
@@ -124,7 +124,7 @@ def test_composed_and_tiled_versions_and_other_classes_are_no_parts(alice, pair,
     with pytest.raises(compatibility.CannotCompose) as refused:
         ensemble(alice, [pair[0], both, tiled])
 
-    assert "composed itself" in refused.value.sentences
+    assert "is itself combined. Choose its parts." in refused.value.sentences
     assert "tiles" in refused.value.sentences
     assert "blue, cat, green, red" in refused.value.sentences
 
@@ -218,14 +218,16 @@ def test_page_composes_a_chain(client, alice, pair, tmp_path):
     assert made.headers["Location"] == f"{reverse('inference:model-detail', args=[version.model_id])}?version=1"
     assert [model_class["name"] for model_class in version.classes] == ["red", "green", "blue"]
     shown = client.get(made.headers["Location"]).content.decode()
-    assert "Only objects of red, blue are looked at again." in shown
+    assert "Only objects of red, blue are classified." in shown
 
 
 def test_conversion_of_a_composed_version_is_refused_with_what_to_do(client, alice, pair, data):
     version = ensemble(alice, pair)
     client.force_login(alice)
 
-    with pytest.raises(conversions.CannotConvert, match="composed of other versions"):
+    with pytest.raises(
+        conversions.CannotConvert, match=r"is combined from other versions. Convert those, and combine the"
+    ):
         conversions.submit(user=alice, model_version=version, version=data)
     form = client.get(reverse("inference:conversion-new")).content.decode()
     assert str(version) not in form
@@ -239,7 +241,7 @@ def test_composed_files_do_not_come_back_as_an_upload(alice, pair, tmp_path):
     (lone / "model.json").write_bytes((version.path / "model.json").read_bytes())
     (lone / "model.onnx").write_bytes((version.path / "part1.onnx").read_bytes())
 
-    with pytest.raises(folder.RefusedModel, match="composed of others"):
+    with pytest.raises(folder.RefusedModel, match="describes a combined model"):
         folder.survey(lone)
     with pytest.raises(folder.RefusedModel, match=r"more than one \.onnx"):
         folder.survey(version.path)

@@ -64,13 +64,13 @@ def test_conversion_pages(client, alice, bob, model, data):
 
     shown = client.get(page).content.decode()
     assert "INT8, calibrated" in shown
-    assert "Keep as a version" in shown
+    assert "Promote to a version" in shown
     response = client.post(reverse("inference:conversion-keep", args=[conversion.pk, "int8"]))
     assert response.headers["Location"] == f"{reverse('inference:model-detail', args=[model.model_id])}?version=2"
     again = client.get(page).content.decode()
-    assert again.count("Keep as a version") == shown.count("Keep as a version") - 1
+    assert again.count("Promote to a version") == shown.count("Promote to a version") - 1
     assert ">v2</a>" in again
-    assert "Measured at its conversion" in client.get(response.headers["Location"]).content.decode()
+    assert "Measured during conversion" in client.get(response.headers["Location"]).content.decode()
     assert client.post(reverse("inference:conversion-keep", args=[conversion.pk, "fp32"])).status_code == 404
     assert "cells_v1_conversion" in client.get(reverse("inference:conversion-list")).content.decode()
     client.force_login(bob)

@@ -220,7 +220,7 @@ def test_all_that_does_not_fit_is_said_at_once(alice, tmp_path):
     messages = refusals(foreign.import_file, alice, path, task="classification", labels=("cat",))
 
     assert set(messages) == {"width", "height", "pixels", "labels"}
-    assert messages["labels"] == "The model answers for 2 classes; the labels name 1. Name all in their order."
+    assert messages["labels"] == "The model predicts 2 classes; the labels name 1. Name all in order."
 
 
 def test_outputs_that_are_laid_out_otherwise_are_named(alice, tmp_path):
@@ -236,7 +236,7 @@ def test_inputs_that_no_picture_fits_are_refused(alice, tmp_path, odd):
     path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, **odd)
 
     assert (
-        "An input of 32-bit floats"
+        ". A 32-bit float input [N, 3, height, width] is required:"
         in refusals(foreign.import_file, alice, path, task="classification", labels=PETS, pixels="unit")["file"]
     )
 
@@ -255,14 +255,17 @@ def test_size_that_the_file_fixes_cannot_be_declared_otherwise(alice, tmp_path):
 
     messages = refusals(foreign.import_file, alice, path, task="classification", labels=PETS, pixels="unit", width=32)
 
-    assert messages == {"width": "The file takes 64 pixels, not 32. Leave it empty."}
+    assert messages == {"width": "The input size of the file is fixed to 64 pixels, not 32. Clear the field."}
 
 
 def test_model_that_describes_itself_is_not_described_again(alice, tmp_path):
     tiny.classifier(tmp_path / "net")
     archive = factory.zipped(tmp_path / "net", tmp_path / "net.zip")
 
-    assert "describes the model already" in refusals(foreign.import_file, alice, archive, task="detection")["task"]
+    assert (
+        "The model is already described by its model.json. Clear task,"
+        in refusals(foreign.import_file, alice, archive, task="detection")["task"]
+    )
 
 
 def test_weights_without_a_program_keep_what_is_declared(alice, tmp_path):

@@ -152,7 +152,7 @@ def test_few_images_never_make_a_win(two, alice, client, images, verdict):
     ).content.decode()
 
     assert comparison.rows[0].values[1].difference.verdict == verdict
-    assert ("Of fewer than 30 images" in page) == (images < 30)
+    assert ("With fewer than 30 images" in page) == (images < 30)
 
 
 def test_macro_figures_of_a_classifier_are_those_counted_by_hand():
@@ -200,16 +200,18 @@ def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_pat
 
     with pytest.raises(DomainError) as refused:
         differences.select_evaluations(alice, [two[0].pk, two[1].pk, other.pk])
-    with pytest.raises(Invalid, match="from 2 to 6"):
+    with pytest.raises(Invalid, match=r"Select 2 to 6 evaluations."):
         differences.select_evaluations(alice, [two[0].pk])
     with pytest.raises(NotFound):
         differences.select_evaluations(bob, [evaluation.pk for evaluation in two])
-    with pytest.raises(Invalid, match="base is one"):
+    with pytest.raises(Invalid, match=r"The baseline must be one of the compared evaluations."):
         differences.select_evaluations(alice, [two[0].pk, two[1].pk], base=other.pk)
 
     message = " ".join(map(str, refused.value.every))
     assert [
-        phrase for phrase in ("no results yet", "another task", "Compare on the same version") if phrase not in message
+        phrase
+        for phrase in ("no results yet", "a different task", "Compare evaluations on the same version")
+        if phrase not in message
     ] == []
 
 
@@ -217,7 +219,7 @@ def test_evaluations_of_other_images_are_refused(two):
     judged.rewrite(two[0], [True] * 5)
     judged.rewrite(two[1], [True] * 4)
 
-    with pytest.raises(Invalid, match="judged 4 images"):
+    with pytest.raises(Invalid, match="net_classification_v1_on_colours_classification_v1 evaluated 4"):
         differences.compare(*_chosen(two))
 
 

@@ -77,7 +77,7 @@ def test_pages_name_what_a_device_runs_and_say_that_it_has_not_asked_since_a_rel
     (shown,) = as_alice.get(f"/edge/{group.pk}/").context["devices"]
     page = as_alice.get(f"/edge/devices/{device.pk}/").context
 
-    assert (shown.runs, shown.words, shown.look) == ("cells v1", "Has not asked since the release", "wait")
+    assert (shown.runs, shown.words, shown.look) == ("cells v1", "Not contacted since the release", "wait")
     assert (page["runs"], page["reports"][0]["package"]) == ("cells v1", "cells v1")
 
 
@@ -288,7 +288,7 @@ def test_edge_pages(client, alice, bob, version):
     EdgeDevice.objects.update(token_digest="")
     sent = {"version": version.pk, "share": 10}
     assert client.post(reverse("inference:edge-release", args=[group.pk]), sent).headers["Location"] == page
-    assert "reaches 10 %" in client.get(page).content.decode()
+    assert "reached 10 %" in client.get(page).content.decode()
     assert client.post(reverse("inference:edge-release", args=[group.pk]), {"share": 3}).status_code == 422
     device = EdgeDevice.objects.get()
     shown = client.get(reverse("inference:edge-device", args=[device.pk])).content.decode()

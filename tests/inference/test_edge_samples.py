@@ -166,11 +166,11 @@ def test_pages_show_why_and_until_when_and_belong_to_the_owner(group, token, ali
 
     shown = client.get(page).content.decode()
 
-    assert "Low score" in shown
+    assert "Low confidence" in shown
     assert "gate-1" in shown
-    assert "Kept until" in shown
+    assert "Stored until" in shown
     assert (
-        "Devices of this group keep pictures"
+        "Devices of this group store images"
         in client.get(reverse("inference:edge-group", args=[group.pk])).content.decode()
     )
     assert b"".join(client.get(picture).streaming_content) == jpeg(1)

@@ -48,7 +48,7 @@ def test_set_of_another_task_is_refused_with_its_reason(api, alice, begun, saved
     refused = api.post("/api/v1/evaluations/", body, format="json")
 
     assert refused.status_code == 400
-    assert "another task" in refused.json()["errors"]["parameter_set"][0]
+    assert "a different task" in refused.json()["errors"]["parameter_set"][0]
 
 
 def test_set_refuses_all_that_is_wrong_at_once(alice, begun, saved_set):

@@ -143,7 +143,7 @@ def test_evaluation_results_give_the_images_behind_a_row_and_a_column_of_the_mat
 
     assert 0 < len(row) == sum(any(cell.startswith("0,") for cell in cells) for cells in every)
     assert 0 < len(column) == sum(any(cell.endswith(",1") for cell in cells) for cells in every)
-    assert f"Images that show {results.load(made)['confusion']['labels'][0]}." in page
+    assert f"Images with ground truth {results.load(made)['confusion']['labels'][0]}." in page
 
 
 def test_evaluation_results_follow_no_links(alice, tmp_path):

@@ -182,7 +182,7 @@ def test_evaluator_names_and_leaves_out_an_unreadable_image(detecting):
     evaluation = evaluate(detecting)
 
     assert evaluation["images"] == 4
-    assert evaluation["notes"] == ["003.png cannot be read and was left out."]
+    assert evaluation["notes"] == ["003.png cannot be read and was skipped."]
 
 
 def test_evaluator_matches_classes_by_name_and_names_unknown_ones():

@@ -1,4 +1,4 @@
-"""Pictures answered wrongly: kept, shown to the owner, made a dataset with the answers as a draft."""
+"""Processed images wrongly: kept, shown to the owner, made a dataset with the answers as a draft."""
 
 import json
 from datetime import timedelta
@@ -215,7 +215,7 @@ def test_pages_show_remove_and_annotate(client, service, alice, bob):
     shown = reverse("inference:service-sample", args=[service.pk, first.pk])
     assert {client.get(page).status_code, client.get(shown).status_code} == {404}
     client.force_login(alice)
-    assert "Annotate 2 pictures" in client.get(page).content.decode()
+    assert "Annotate 2 images" in client.get(page).content.decode()
     answered = client.get(shown)
     assert b"".join(answered.streaming_content) == picture(1)
     assert answered["Content-Type"] == "image/png"
@@ -224,4 +224,4 @@ def test_pages_show_remove_and_annotate(client, service, alice, bob):
     assert client.post(remove).status_code == 404
     assert client.post(page, {"name": ""}).status_code == 422
     assert "/datasets/" in client.post(page, {"name": "back"}).headers["Location"]
-    assert "No picture waits" in client.get(page).content.decode()
+    assert "No images are waiting" in client.get(page).content.decode()

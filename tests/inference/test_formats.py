@@ -74,7 +74,7 @@ def test_onnx_reader_refuses_sizes_the_file_cannot_hold_without_memory(tmp_path)
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[10**6, 10**6])
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x")], [value("y")], [tensor])
 
-    with pytest.raises(RefusedModel, match="more than the file can hold"):
+    with pytest.raises(RefusedModel, match=r"values, more than the file can contain."):
         reader.inspect(saved(tmp_path, graph))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
@@ -92,7 +92,7 @@ def test_onnx_reader_refuses_operators_of_foreign_libraries(tmp_path):
         [helper.make_node("Evil", ["x"], ["y"], domain="evil.ops")], "g", [value("x")], [value("y")]
     )
 
-    with pytest.raises(RefusedModel, match="foreign library"):
+    with pytest.raises(RefusedModel, match=r"comes from an external library; export without it."):
         reader.inspect(saved(tmp_path, graph))
 
 
@@ -121,7 +121,7 @@ def test_onnx_reader_knows_names_of_outer_graphs_alone(tmp_path):
         return helper.make_graph([node], "g", [value("x"), value("c", ())], [value("y")])
 
     assert reader.inspect(saved(tmp_path, conditional("x"))).nodes == 3
-    with pytest.raises(RefusedModel, match="before anything computes it"):
+    with pytest.raises(RefusedModel, match=r"” before it is computed; the graph is cyclic or truncated."):
         reader.inspect(saved(tmp_path, conditional("y")))
 
 
@@ -167,14 +167,14 @@ def test_safetensors_inspect_refuses_a_header_of_two_to_the_63(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(struct.pack("<Q", 1 << 63) + b"{}")
 
-    with pytest.raises(RefusedModel, match="longer than the file"):
+    with pytest.raises(RefusedModel, match=r"The safetensors header declares more bytes than the file has."):
         safetensors.inspect(path)
 
 
 def test_safetensors_inspect_refuses_a_header_longer_than_any_models(tmp_path):
     header = b" " * (safetensors.MAX_HEADER_BYTES + 1)
 
-    with pytest.raises(RefusedModel, match="more than 8 MiB"):
+    with pytest.raises(RefusedModel, match="larger than 8 MiB"):
         safetensors.inspect(safetensors_file(tmp_path, header, b""))
 
 
@@ -191,7 +191,7 @@ def test_survey_refuses_pickles_and_never_opens_them(tmp_path, name):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(pickle.dumps(Trap()))
 
-    with pytest.raises(RefusedModel, match="can run code when it is opened"):
+    with pytest.raises(RefusedModel, match="can execute code when it is opened"):
         survey(tmp_path / "in")
     assert not marker.exists()
 
@@ -231,7 +231,7 @@ def test_survey_refuses_nothing_and_too_much(tmp_path):
     tiny.identity(tmp_path / "two/a")
     tiny.identity(tmp_path / "two/b")
 
-    with pytest.raises(RefusedModel, match="no model in it"):
+    with pytest.raises(RefusedModel, match="No model found"):
         survey(tmp_path / "none")
     with pytest.raises(RefusedModel, match="more than one"):
         survey(tmp_path / "two")

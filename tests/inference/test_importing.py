@@ -239,7 +239,7 @@ def test_page_keeps_what_was_typed_and_says_what_is_wrong(as_alice, home):
 
     text = answer.content.decode()
     assert answer.status_code == 422
-    assert "Say how pixels become numbers" in text
+    assert "Choose the pixel normalization used for training." in text
     assert "Name the classes of the model (2)" in text
     assert 'value="net.onnx"' in text
 

@@ -118,7 +118,7 @@ def test_process_restricts_itself_where_no_bubblewrap_is(work, tmp_path, monkeyp
     tiny.detector(tmp_path / "elsewhere")
     monkeypatch.setattr(inspections, "_ticket", partial(_of_another_folder, inspections._ticket, work))
     if tier == sandbox.LANDLOCK:
-        assert "There is no model in it" in refusals(inspections.of_outputs, tmp_path / "elsewhere").message
+        assert "No model found" in refusals(inspections.of_outputs, tmp_path / "elsewhere").message
 
 
 def _of_another_folder(ticket, granted, _read, write, uid):

@@ -242,7 +242,7 @@ def test_training_of_keypoints_is_submitted_where_a_version_has_them_and_refused
 
     assert taken.status_code == 201
     assert (refused.status_code, refused.json()["code"]) == (409, "wrong_task")
-    assert "no class of colours_detection v2 names any. Import a COCO file" in refused.json()["detail"]
+    assert "no class of colours_detection v2 has any. Import a COCO file" in refused.json()["detail"]
 
 
 def test_evaluation_page_shows_keypoints(alice, as_alice, tmp_path):

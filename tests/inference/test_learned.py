@@ -153,7 +153,7 @@ def test_evaluation_of_an_uploaded_model_takes_all_images_and_knows_of_none_it_l
     uploaded = factory.model_version(alice, tmp_path, name="uploaded")
 
     assert training_data.best_split(uploaded, data, user=alice) == ""
-    with pytest.raises(Invalid, match="not known which images uploaded v1 learned from"):
+    with pytest.raises(Invalid, match="training images of uploaded v1 are unknown"):
         evaluations.submit(user=alice, model_version=uploaded, version=data, split="unseen")
 
 
@@ -182,9 +182,9 @@ def test_evaluation_form_says_what_it_measures_on_and_warns_of_repeats(as_alice,
     fair = as_alice.post("/evaluations/fit/", sent | {"split": "auto"}).content.decode()
     unfair = as_alice.post("/evaluations/fit/", sent | {"split": ""}).content.decode()
 
-    assert "Measures on: Images it did not learn from" in fair
-    assert "learned from images of this split" not in fair
-    assert "learned from images of this split" in unfair
+    assert "Evaluates on: Images it was not trained on" in fair
+    assert "was trained on images of this split" not in fair
+    assert "was trained on images of this split" in unfair
 
 
 def test_evaluation_page_and_list_mark_figures_of_images_trained_on(as_alice, alice, model, data):

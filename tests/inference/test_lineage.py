@@ -109,7 +109,7 @@ def test_deletion_waits_for_what_uses_the_files_and_names_all_of_it(family, alic
     job = set_state(factory.training_job(alice, name="going"), "running")
     TrainingJob.objects.create(job=job, preset="detect", version=data, params={"teacher": "alice/first v1"})
 
-    with pytest.raises(StillInUse, match=r"service demo of Alice, training going of Alice"):
+    with pytest.raises(StillInUse, match=r"first v1 is still used by endpoint demo of Alice, training job"):
         registry.delete(model=first.model)
 
 

@@ -136,7 +136,7 @@ def test_everything_that_is_wrong_is_kept_with_the_task_and_shown_by_page_and_ap
 
     refused = api.get(answer["Location"]).json()["refused"]
     assert "2 classes" in refused
-    assert "pixels become numbers" in refused
+    assert "Choose the pixel normalization used for training." in refused
     assert task_panel.context(task.job, alice)["is_import"]
     assert not Model.objects.exists()
     assert import_jobs.are_files_there(task.job)

@@ -168,7 +168,7 @@ def test_archive_with_more_than_weights_runs_nothing_and_says_what_it_holds(alic
 
     assert not Path("/tmp/aip-was-unpickled").exists()
     assert task.made is None
-    assert str(task.message).startswith("The archive holds more than weights (posix.system).")
+    assert str(task.message).startswith("The archive contains more than weights (posix.system).")
 
 
 @pytest.mark.parametrize("data", first(1, [pickle.dumps(Hostile()), b"", b"no archive", b"PK\x03\x04 cut"]))
@@ -188,7 +188,7 @@ def test_program_without_a_declared_size_asks_for_it(alice, tmp_path):
 
     ran(task)
 
-    assert "Say how large its input is" in str(task.message)
+    assert "The archive contains a program. Enter its input size (width and" in str(task.message)
 
 
 def test_declaration_that_does_not_fit_the_program_is_said_on_the_job(alice, tmp_path, as_alice):
@@ -198,8 +198,8 @@ def test_declaration_that_does_not_fit_the_program_is_said_on_the_job(alice, tmp
     ran(task)
 
     assert task.made is None
-    assert "answers for 2 classes; the labels name 1" in str(task.message)
-    assert "answers for 2 classes" in as_alice.get(f"/jobs/{task.job_id}/").content.decode()
+    assert "the labels name 1." in str(task.message)
+    assert "predicts 2 classes" in as_alice.get(f"/jobs/{task.job_id}/").content.decode()
 
 
 def test_ending_twice_makes_one_version(alice, tmp_path):
@@ -225,7 +225,7 @@ def test_archive_becomes_a_version_of_a_model_that_is_still_ones_own(alice, bob,
 
     assert (task.made.model, task.made.number) == (model, 2)
     assert late.made is None
-    assert "no longer yours" in str(late.message)
+    assert "you can no longer edit it" in str(late.message)
 
 
 def test_links_among_the_outputs_of_a_reader_are_not_followed(alice, tmp_path):
@@ -254,7 +254,7 @@ def test_job_that_was_lost_is_run_once_more(alice, tmp_path):
     ran(task)
 
     assert task.made is not None
-    with pytest.raises(Vanished, match="Bring the model in again"):
+    with pytest.raises(Vanished, match=r"Import the model again."):
         kind.check_restore(task.job)  # what it would read is a version now
 
 

@@ -209,7 +209,7 @@ def test_owner_is_told_once_that_pictures_have_changed(service, alice):
     notices.sweep()
 
     note = Notification.objects.get()
-    assert (note.user, str(note.title)) == (alice, "What demo is shown has changed")
+    assert (note.user, str(note.title)) == (alice, "Data drift at demo")
     assert "Brightness" in str(note.text)
 
 
@@ -222,7 +222,7 @@ def test_owner_is_told_that_pictures_as_a_whole_have_changed_by_how_much_chance_
     notices.sweep()
 
     text = str(Notification.objects.get().text)
-    assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in text
+    assert "by 0.50 standard deviations; only 1 of 100 equal samples differs by more than 0.10" in text
 
 
 @pytest.fixture
@@ -288,9 +288,9 @@ def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, a
     assert (content["images"], content["against"], content["drifts"][0]["change"]) == (300, "training", "other")
     assert content["drifts"][0]["bins"] == ["one", "two"]
     assert (content["looks"]["change"], content["looks"]["apart"]) == ("unknown", 0.0)
-    assert "Compare with the training images to learn how much of that is chance." in shown
+    assert "Compare with the training images to see whether this may be due to chance." in shown
     made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
     assert (made.status_code, made.json()["act"]) == (202, "baseline")
     client.post(reverse("inference:service-baseline", args=[service.pk]))
     assert ModelTask.objects.filter(act="baseline").count() == 2
-    assert "Training images are counted" in client.get(page).content.decode()
+    assert "Computing training statistics" in client.get(page).content.decode()

@@ -117,11 +117,11 @@ def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, clie
     assert "s3cret-value" in launch.secrets
     assert (content["metrics"], content["split"], content["script"]["problems"]) == (row.metrics, "test", [])
     assert "s3cret" not in json.dumps(content) + page + report
-    assert [word for word in ("evaluate.py", "figures only", "0.75") if word not in page] == []
-    assert [word for word in ("recall", "figures only") if word not in report] == []
+    assert [word for word in ("evaluate.py", "only metrics", "0.75") if word not in page] == []
+    assert [word for word in ("recall", "only metrics") if word not in report] == []
     assert "accuracy 0.750" in listed
     assert [response.status_code for response in refused] == [400] * 3
-    assert "own script" in refused[0].json()["errors"]["evaluation"][0]
+    assert "custom script" in refused[0].json()["errors"]["evaluation"][0]
 
 
 def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model, raw, code):
@@ -140,15 +140,15 @@ def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model,
     assert [row["summary"].get("accuracy") for row in comparison["evaluations"]] == [0.5, None]
     assert set(comparison["only_told"]) >= set(first.metrics) | {"map"}
     assert "ap50" not in comparison["only_told"]  # it stands beside the script's AP50
-    assert [word in page for word in ("0.250", "figures by name", 'id="slices"')] == [True, True, False]
+    assert [word in page for word in ("0.250", "metrics by name", 'id="slices"')] == [True, True, False]
 
 
 @pytest.mark.parametrize(
     ("left", "state", "attempt", "message"),
     [
         ("", "succeeded", {}, "AIP_OUTPUT_DIR"),
-        ("nonsense", "succeeded", {}, "is no JSON"),
-        ('{"accuracy": 1}', "failed", {"exit_code": 3}, "exit code 3"),
+        ("nonsense", "succeeded", {}, "is not valid JSON"),
+        ('{"accuracy": 1}', "failed", {"exit_code": 3}, "exited with code 3"),
     ],
 )
 def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, left, state, attempt, message):
@@ -175,7 +175,7 @@ def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model,
     ours = api.post(ROUTE, {**body, "code": None, "gpus_per_node": 2}, format="json").json()
 
     assert set(errors) == {"start_file", "arguments", "output_path", "split"}
-    assert "Bring the code" in json.dumps(no_code)
+    assert "Upload the code that contains the entry point." in json.dumps(no_code)
     assert {"version", "gpus_per_node"} <= set(ours["errors"])
 
 

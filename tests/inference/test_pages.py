@@ -115,7 +115,7 @@ def test_model_form_refuses_a_pickle_on_the_field(as_alice):
     answer = as_alice.post(reverse("inference:model-upload"), sent)
 
     assert answer.status_code == 422
-    assert "can run code" in answer.context["form"].errors["file"][0]
+    assert "can execute code when it is opened (a pickle or an archive with" in answer.context["form"].errors["file"][0]
 
 
 def test_model_page_shows_names_as_text(alice, as_alice, tmp_path):
@@ -140,9 +140,9 @@ def test_model_page_shows_speed_and_its_conditions(alice, as_alice, tmp_path):
     facts = as_alice.get(f"/api/v1/model-versions/{version.pk}/").json()["facts"]["speed"]
 
     assert "1.25 GFLOPs" in page
-    assert "CPU of the training machine (Any CPU), 2 threads, one at a time" in page
-    assert "on free ones about 1.6 times faster" in page
-    assert "tiles that overlap by 20 %" in page
+    assert "CPU of the training node (Any CPU), 2 threads, one image at a time" in page
+    assert "about 1.6 times faster" in page
+    assert "tiles with an overlap of 20 %" in page
     assert facts["ms"] == 12.34
 
 

@@ -118,13 +118,13 @@ def test_prediction_pages(client, alice, bob, anna, model, data, monkeypatch, dj
     sent = {"model_version": model.pk, "version": data.pk, "cpus": "1", "gpus_per_node": "0", "nodes": "1"}
     assert client.post(reverse("inference:prediction-new"), sent | {"batch": "900"}).status_code == 422
     wrong = {"listed": SimpleUploadedFile("a.txt", b"../x")}
-    assert "is none" in client.post(reverse("inference:prediction-new"), sent | wrong).content.decode()
+    assert "is not" in client.post(reverse("inference:prediction-new"), sent | wrong).content.decode()
     assert client.post(reverse("inference:prediction-fit"), sent).status_code == 200
     made = client.post(reverse("inference:prediction-new"), sent)
     prediction = Prediction.objects.get()
     page = reverse("inference:prediction-detail", args=[prediction.pk])
     assert made.headers["Location"] == page
-    assert b"No picture was answered so far." in client.get(page).content
+    assert b"No images processed yet." in client.get(page).content
     predicted.ran(prediction)
 
     shown = client.get(page).content.decode()
@@ -167,7 +167,7 @@ def test_answers_become_the_next_version_as_a_first_draft(client, api, alice, mo
     assert row.state == "done", row.error
     version = row.version
     assert (version.dataset, version.number, version.parent, version.task) == (data.dataset, 2, data, "detection")
-    assert version.changed == f"First draft by the model cells v1, prediction {prediction.job.name}"
+    assert version.changed == f"Draft by model cells v1, batch prediction {prediction.job.name}"
     assert [item["name"] for item in version.classes] == ["red", "green", "blue"]
     coco = json.loads((version.path / "annotations.json").read_text())
     predictions = [
@@ -206,6 +206,6 @@ def test_answers_of_a_folder_become_a_dataset_of_their_own(client, alice, model,
     assert done.headers["Location"] == reverse("datasets:detail", args=[row.dataset_id])
     assert row.state == "done", (row.error, row.report)
     assert (row.version.image_count, row.version.task) == (4, "detection")
-    assert "First draft by the model cells v1" in row.version.changed
+    assert "Draft by model cells v1" in row.version.changed
     assert row.version.annotation_count == prediction.summary["predictions"]
     assert "broken.png" in client.get(page).content.decode()

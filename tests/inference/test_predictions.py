@@ -358,7 +358,7 @@ def test_running_prediction_holds_its_model_and_its_data(alice, model, data):
 
     with pytest.raises(StillInUse):
         retention.check_unused(model)
-    assert usage.users_of(data) == [f"prediction {prediction.job.name}"]
+    assert usage.users_of(data) == [f"batch prediction {prediction.job.name}"]
     set_state(prediction.job, "succeeded")
     retention.check_unused(model)
     assert usage.users_of(data) == []

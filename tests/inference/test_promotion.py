@@ -77,7 +77,7 @@ def test_rule_that_is_missed_gives_nothing_and_says_why(alice, version, data, as
     made = ended(version, data, alice, ap50=0.5)
 
     assert (champion(version), verdict_code(made)) == (None, "promotion.missed")
-    sentence = "Not promoted: ap50 is 0.5000, at least 0.99 is asked."
+    sentence = "Not promoted: ap50 is 0.5000; at least 0.99 is required."
     assert sentence in as_alice.get(f"/models/{version.model_id}/rules/").content.decode()
     assert sentence in as_alice.get(f"/evaluations/{made.pk}/").content.decode()
 

@@ -81,7 +81,7 @@ def test_service_proxy_refuses_in_the_callers_language(service, alice, bob):
 
     assert messages[0] == "没有此服务。"
     assert all(re.search(r"[\u4e00-\u9fff]", message) for message in messages)
-    assert call("GET", "/serve/nonesuch/predict", user=bob).json["detail"] == "There is no such service."
+    assert call("GET", "/serve/nonesuch/predict", user=bob).json["detail"] == "Service not found."
 
 
 def test_service_proxy_answers_gone_for_a_stopped_service(service, alice):

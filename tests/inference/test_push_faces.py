@@ -79,7 +79,7 @@ def test_api_keeps_a_target_tests_it_and_pushes(api, far, version):
         ("kind", "carrier pigeon"), ("address", "ftp://example.org/x"), ("address", "http://192.168.7.7/x"),
         ("address", "http://169.254.169.254/latest/"), ("address", "http://[::1]/x"), ("address", "http://127.1.1.1/x"),
         ("address", "http://u:p@127.0.0.1/x"), ("address", "http://127.0.0.1/x?sig=secret"), ("address", "/etc/passwd"),
-        ("name", "/"), ("secret", "two\nlines"), ("secret", "x" * 30_000), ("ca", "no certificate"),
+        ("name", "/"), ("secret", "two\nlines"), ("secret", "x" * 30_000), ("ca", "not a PEM certificate"),
         ("options", {"no": "such"}), ("options", [1]), ("visibility", "public"), ("secret", "\x00"),
     ],
     rollback=True,
@@ -146,7 +146,7 @@ def test_pages_make_a_target_push_a_version_and_show_where_it_lies(client, alice
     client.force_login(alice)
     assert "No targets yet" in client.get(reverse("inference:push-list")).content.decode()
     empty = client.get(reverse("inference:version-push", args=[version.pk])).content.decode()
-    assert "No target yet" in empty
+    assert "No targets yet. Add a destination for this model." in empty
     new = reverse("inference:push-target-new", args=["put"])
     bad = client.post(new, {"name": "/", "address": "http://10.0.0.1/", "secret": SECRET})
     assert (bad.status_code, SECRET in bad.content.decode()) == (422, False)
@@ -154,7 +154,7 @@ def test_pages_make_a_target_push_a_version_and_show_where_it_lies(client, alice
     refused = client.post(new, sent | {"address": "http://10.0.0.1/"})
     assert "AIP_PUSH_ALLOWED" in refused.content.decode()
     made = client.post(new, sent, follow=True)
-    assert "answers and takes the credentials" in made.content.decode()
+    assert "responds and accepts the credentials." in made.content.decode()
     target = PushTarget.objects.get()
     assert "version-push" not in client.get(reverse("inference:model-detail", args=[version.model_id])).content.decode()
     page = reverse("inference:version-push", args=[version.pk])
@@ -180,10 +180,10 @@ def test_pages_change_test_stop_and_delete(client, alice, bob, far, version, tar
     sent = {"name": "Rack", "address": far.address, "visibility": "group"}
     far.token = "changed"
     page = client.post(edit, sent, follow=True).content.decode()
-    assert "does not take the credentials" in page
+    assert "). Update them in the settings of the target." in page
     far.token = SECRET
     page = client.post(reverse("inference:push-target-test", args=[target.pk]), follow=True).content.decode()
-    assert "answers and takes the credentials" in page
+    assert "responds and accepts the credentials." in page
     push = pushes.submit(user=alice, version=version, target=target)
     client.post(reverse("inference:push-stop", args=[push.pk]))
     assert Push.objects.get().state == "stopped"

@@ -51,7 +51,7 @@ def test_model_registry_refuses_pickles_in_plain_words(alice, tmp_path, filename
     tiny.identity(folder)
     archive = factory.zipped(folder, tmp_path / "x.zip")  # a .pt is a zip
 
-    with pytest.raises(ModelRefused, match="can run code when it is opened"):
+    with pytest.raises(ModelRefused, match="can execute code when it is opened"):
         registry.register_upload(user=alice, archive=archive, filename=filename, name="net")
     assert not Model.objects.exists()
 
@@ -100,7 +100,7 @@ def test_model_registry_logs_a_refused_model_of_a_training(alice, tmp_path, capl
     (folder / "model.pt").write_bytes(b"x")
 
     assert register(factory.training_job(alice), folder) is None
-    assert "can run code" in caplog.text
+    assert "can execute code when it is opened (a pickle or an archive with" in caplog.text
 
 
 def test_model_registry_follows_no_model_folder_that_is_a_link(alice, tmp_path):
@@ -144,7 +144,7 @@ def test_model_registry_does_not_delete_what_a_service_uses(alice, tmp_path):
     version = factory.model_version(alice, tmp_path)
     service = Service.objects.create(name="demo", slug="demo-1", owner=alice, model_version=version)
 
-    with pytest.raises(StillInUse, match="service demo"):
+    with pytest.raises(StillInUse, match="endpoint demo"):
         registry.delete(model=version.model)
 
     service.delete()

@@ -224,7 +224,7 @@ def test_evaluation_page_shows_a_segmenter(alice, as_alice, tmp_path):
     assert 'id="threshold"' not in page
     assert "<td>green</td>" in page
     assert gallery.count('class="error-map"') == 5
-    assert "Images where red was answered as background." in behind
+    assert "Images where red was predicted as background." in behind
     assert f"mIoU {made.metrics['miou']:.3f}" in listed
 
 

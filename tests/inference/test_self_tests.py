@@ -106,7 +106,7 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
 
     assert (self_tests.for_package(version, alice).samples, self_tests.for_package(version, alice).pictures) == (4, 2)
     assert (self_tests.for_package(version, bob).samples, self_tests.for_package(version, bob).pictures) == (2, 0)
-    assert "2 of them are pictures of colours_detection v1" in content
+    assert "2 of them are images of colours_detection v1" in content
     assert api.get(f"/api/v1/model-versions/{version.pk}/").json()["self_test"]["pictures"] == 2
     first = packages.for_version(version, by=alice)
     assert packages.for_version(version, by=alice) == first
@@ -117,7 +117,7 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     version.refresh_from_db()
     assert self_tests.for_package(version, alice).pictures == 0
     assert packages.for_version(version, by=alice) != first
-    assert "drawn by the platform alone" in client.get(page).content.decode()
+    assert "Synthetic images only" in client.get(page).content.decode()
     client.post(f"{page}edit/", {"description": "", "visibility": "private", "packages_pictures": "on"})
     assert self_tests.for_package(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
 
@@ -177,7 +177,7 @@ def test_device_whose_answers_differ_is_told_of_in_words_and_halts_the_release(c
     group.refresh_from_db()
 
     assert group.halted
-    assert all("Sample 3 of 4: a box lies 25 % of the picture away, at most 1 % may be." in page for page in pages)
+    assert all("Sample 3 of 4: a box differs by 25 % of the image, at most 1 % is allowed." in page for page in pages)
     assert report(kind="<b>") == 204
     device.refresh_from_db()
     assert (device.outcome, device.differs) == ("answers_differ", {})

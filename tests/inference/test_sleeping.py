@@ -86,7 +86,7 @@ def test_asleep_service_can_be_stopped_and_started(sleeper, places, server_load,
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
     assert sleep.fall_asleep(fresh(sleeper))
     client.force_login(alice)
-    assert "Asleep" in client.get(reverse("inference:service-detail", args=[sleeper.pk])).content.decode()
+    assert "Scaled to zero" in client.get(reverse("inference:service-detail", args=[sleeper.pk])).content.decode()
 
     endpoints.stop(service=fresh(sleeper), by=alice)
     assert fresh(sleeper).state != "asleep"

@@ -42,7 +42,7 @@ def test_stage_moves_with_reason_and_stands_in_the_history(alice, version):
 
 
 @pytest.mark.parametrize(("to", "reason", "message"), [
-    ("candidate", "x", "is Candidate"), ("best", "x", "A stage is one of"), ("approved", "  ", "Say why"),
+    ("candidate", "x", "is Candidate"), ("best", "x", "The stage must be one of"), ("approved", "  ", "Enter a reason"),
     ("approved", "x" * 501, "at most 500"),
 ])  # fmt: skip
 def test_stage_refuses_moves_that_are_none(alice, version, to, reason, message):
@@ -68,7 +68,7 @@ def test_approval_is_another_persons_where_a_group_asks_for_it(alice, bob, versi
     group.users.add(alice)
     stages.ask_in_group(group=group, second_person=True, by=alice)
 
-    with pytest.raises(stages.NeedsAnotherPerson, match="the group Lab asks for another person"):
+    with pytest.raises(stages.NeedsAnotherPerson, match="You created cells v1, and the group Lab requires approval by"):
         move(version, "approved", alice)
     assert move(version, "approved", bob).stage_by == bob
 

@@ -68,7 +68,7 @@ def test_training_starts_from_models_of_others_only_where_they_are_shared(alice,
     trained(bob, name="open", visibility=Visibility.PUBLIC)
 
     assert submitted(alice, cells, weights="bob/open v1").params["weights"] == "bob/open v1"
-    with pytest.raises(BadParameter, match="There is no model bob/secret v1 for you"):
+    with pytest.raises(BadParameter, match=r"Model bob/secret v1 not found."):
         submitted(alice, cells, weights="bob/secret v1")
 
 
@@ -89,7 +89,9 @@ def test_training_page_and_api_refuse_weights_alike(api, as_alice, alice, machin
     )  # fmt: skip
     answer = api.post(API, {"version": cells.pk, "preset": "detect", "params": {"weights": "cells v1"}}, format="json")
 
-    message = "alice/cells v1 has only ONNX, nothing that can go on learning. Choose a model that was trained here."
+    message = (
+        "alice/cells v1 has only an ONNX file, which cannot be trained further. Choose a model that was trained here."
+    )
     assert page.context["form"].errors["detect__weights"] == [message]
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (400, "bad_parameter", message)
 
@@ -113,7 +115,7 @@ def test_training_copies_a_file_of_the_home_once_and_needs_it_no_longer_after_a_
 
     assert Path(launch.env["AIP_WEIGHTS"]).read_bytes() == b"mine"
     assert Path(launch.env["AIP_WEIGHTS"]).parent == run.inputs
-    with pytest.raises(CannotRun, match=r"models/mine\.pth is no longer there"):
+    with pytest.raises(CannotRun, match=r"models/mine.pth is not available any more as initial weights."):
         prepared(training, 2)
     Attempt.objects.filter(job=training.job_id, number=2).update(checkpoint_in="/somewhere/step-000001")
     assert "AIP_WEIGHTS" not in prepared(training, 2)[0].env
@@ -134,7 +136,7 @@ def test_restore_keeps_weights_that_are_gone_and_refuses_new_ones_that_are(alice
     version.delete()
 
     assert jobs._changed(alice, training, {**training.params, "lr": 0.01})["weights"] == "alice/cells v1"
-    with pytest.raises(BadParameter, match="There is no model"):
+    with pytest.raises(BadParameter, match="Model"):
         jobs._changed(alice, training, {**training.params, "weights": "alice/cells v2"})
 
 
@@ -160,7 +162,7 @@ def test_teacher_that_pretends_to_be_a_known_network_is_refused_to_others(alice,
     fields = {"architecture": "own", "params": {"architecture": "resnet9", "network": "import os"}}
     trained(alice, name="nice", preset="classify", task="classification", visibility=Visibility.PUBLIC, **fields)
 
-    with pytest.raises(BadParameter, match="Somebody else wrote the network of alice/nice v1"):
+    with pytest.raises(BadParameter, match=r"Another user wrote the network of alice/nice v1."):
         submitted(bob, data, "classify", teacher="alice/nice v1")
 
 
@@ -193,8 +195,8 @@ def test_clone_keeps_weights_and_teacher_and_says_which_are_gone(as_alice, taugh
         assert (made["weights"], made["teacher"], made["distill"]) == ("alice/small v1", "alice/large v1", 0.7)
         return
     assert answer.context["form"].errors == {
-        "classify__weights": ["There is no model alice/small v1 for you."],
-        "classify__teacher": ["There is no model alice/large v1 for you."],
+        "classify__weights": ["Model alice/small v1 not found."],
+        "classify__teacher": ["Model alice/large v1 not found."],
     }
 
 
@@ -214,8 +216,8 @@ def test_restore_goes_on_without_its_weights_but_not_without_its_teacher(api, as
     shown = as_alice.post(page, filled)
 
     message = (
-        "The teacher alice/large v1 is gone, so the training cannot go on with it: "
-        "There is no model alice/large v1 for you. Name another, or none."
+        "The teacher alice/large v1 no longer exists, so the training cannot continue with it: Model "
+        "alice/large v1 not found. Choose another teacher, or none."
     )
     assert (refused.status_code, refused.json()["detail"]) == (400, message)
     assert shown.context["form"].errors == {"classify__teacher": [message]}

@@ -90,7 +90,7 @@ def test_new_model_that_fails_leaves_the_old_one_answering(client, alice, servic
     assert reload(service).job == service.job
     client.force_login(alice)
     page = reverse("inference:service-detail", args=[service.pk])
-    assert "The one before goes on answering" in client.get(page).content.decode()
+    assert "The previous model continues to serve" in client.get(page).content.decode()
     given_up = client.post(
         reverse("inference:service-model", args=[service.pk]), {"model_version": service.model_version_id}
     )

@@ -111,11 +111,11 @@ def test_engines_are_offered_only_where_a_machine_has_a_card(alice, tmp_path):
     model, data = factory.model_version(alice, tmp_path), judged.dataset_version(alice, tmp_path / "data")
     work.node("plain")
     assert "tensorrt" not in dict(target_words())
-    with pytest.raises(DomainError, match="no machine here has one"):
+    with pytest.raises(DomainError, match="no node has one"):
         converted.submitted(alice, model, data, targets=("tensorrt",), gpus_per_node=0)
     work.node("cards", gpus=1)
     assert "tensorrt" in dict(target_words())
-    with pytest.raises(DomainError, match="Ask for one card"):
+    with pytest.raises(DomainError, match="Request one GPU"):
         converted.submitted(alice, model, data, targets=("tensorrt",))
 
 

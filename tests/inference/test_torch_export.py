@@ -63,9 +63,9 @@ def test_program_is_made_by_a_job_and_handed_out_as_bytes(api, client, alice, bo
     ("fields", "message"),
     [
         ({"source": "upload"}, "was not trained here"),
-        ({"preset": "detect"}, "cannot be built anew"),
-        ({"architecture": "own"}, "somebody's own program"),
-        ({"files": []}, "came without its weights"),
+        ({"preset": "detect"}, "cannot be rebuilt"),
+        ({"architecture": "own"}, "custom program of another user"),
+        ({"files": []}, "has no weights or no ONNX file. Train it again."),
     ],
 )
 def test_version_whose_network_cannot_be_built_anew_is_refused_in_a_sentence(api, version, fields, message):

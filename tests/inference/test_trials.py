@@ -155,7 +155,7 @@ def test_trial_is_halted_once_it_is_sure_to_fail_more(
     assert trial.outcome == outcome
     assert state(trial.job) == ("ending" if outcome else "up")
     if outcome:
-        message = "20 of its 200 requests failed, and 4 of the 800 of the other one."
+        message = "20 of its 200 requests failed, compared with 4 of 800 of the other model."
         assert str(trial.message) == (message if requests == 200 else "6 of its 6 requests failed.")
 
 
@@ -388,7 +388,7 @@ def test_pages_try_promote_and_show_usage(client, alice, olga, service, newer, p
     counter.count_response(Slot(service.pk, service.model_version_id, trial.pk, False, olga.pk), 500, 0.02)
     counter.flush()
     shown = client.get(page).content.decode()
-    assert "Needs about 199 more requests" in shown
+    assert "About 199 more requests are needed" in shown
     usage = reverse("inference:service-usage", args=[service.pk])
     assert "Olga" in client.get(usage).content.decode()
     client.post(reverse("inference:service-trial-part", args=[service.pk]), {"percent": 30})

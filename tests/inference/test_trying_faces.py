@@ -55,7 +55,7 @@ def test_form_without_pictures_says_so_beside_what_else_is_wrong(as_alice, tmp_p
     page = as_alice.post("/models/new/", fields)
 
     assert page.status_code == 422
-    assert page.context["form"].errors["pictures"] == ["Choose pictures, or a dataset, to try the model on."]
+    assert page.context["form"].errors["pictures"] == ["Choose images, or a dataset, to try the model on."]
     assert "name" in page.context["form"].errors
     assert not ModelTask.objects.exists()
 
@@ -76,7 +76,7 @@ def test_page_of_double_use_links_to_the_version(as_alice, alice, tmp_path):
         answer = as_alice.post(f"/models/tries/{task.pk}/use/", {"rank": "1"}, follow=True)
 
     page = answer.content.decode()
-    assert "was made of this trial already" in page
+    assert "was already created from this test. Open it, or import the" in page
     assert f"/models/{ModelVersion.objects.get().model_id}/?version=1" in page
 
 
@@ -141,5 +141,5 @@ def test_failed_trial_says_why_on_its_page(as_alice, alice, tmp_path):
 
     page = as_alice.get(f"/jobs/{task.job_id}/").content.decode()
 
-    assert "None of the pictures can be read" in page
+    assert "None of the images can be read" in page
     assert "/models/new/" in page

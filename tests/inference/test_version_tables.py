@@ -45,7 +45,7 @@ def test_versions_that_are_not_there_and_too_many_are_refused(three):
         version_tables.select_versions(three, [1, 9])
     with pytest.raises(Invalid, match="at most 8"):
         version_tables.select_versions(three, range(1, 10))
-    with pytest.raises(Invalid, match="base is one"):
+    with pytest.raises(Invalid, match="baseline must be one"):
         version_tables.select_versions(three, [1, 2], base=3)
 
 
@@ -71,4 +71,4 @@ def test_page_says_why_versions_cannot_be_compared(as_alice, three):
     page = as_alice.get(f"/models/{three.pk}/all/?compare=1&base=2", follow=True)
 
     assert page.status_code == 200
-    assert "base is one of the versions" in page.content.decode()
+    assert "The baseline must be one of the compared versions." in page.content.decode()

@@ -111,7 +111,7 @@ def test_video_pages(client, alice, bob, model, tmp_path):
     analysis = VideoAnalysis.objects.get()
     page = reverse("inference:video-detail", args=[analysis.pk])
     assert made.headers["Location"] == page
-    assert b"Nothing was followed so far." in client.get(page).content
+    assert b"No tracked objects yet." in client.get(page).content
     watched.ran(analysis)
 
     shown = client.get(page).content.decode()

@@ -113,7 +113,7 @@ def test_silent_camera_is_noticed_and_comes_back(alice, model, camera):
         until(lambda: summary(analysis).get("silent_since"), "silence", run)
         silent = summary(analysis)
         made.silent.clear()
-        until(lambda: summary(analysis)["pictures"] > silent["pictures"] + 20, "pictures again", run)
+        until(lambda: summary(analysis)["pictures"] > silent["pictures"] + 20, "images again", run)
         output = finished(process, run)
     VideoKind().ended(analysis.job, analysis.job.attempts.get())
     analysis.refresh_from_db()
@@ -136,7 +136,7 @@ def test_camera_that_hangs_is_told_to_its_owner_and_recovers_by_itself(alice, mo
         frozen = summary(analysis)
         VideoKind().reported(analysis.job)
         hangs.clear()
-        until(lambda: not summary(analysis)["still"], "new pictures", run)
+        until(lambda: not summary(analysis)["still"], "new images", run)
         finished(process, run)
     VideoKind().ended(analysis.job, analysis.job.attempts.get())
 
@@ -145,7 +145,7 @@ def test_camera_that_hangs_is_told_to_its_owner_and_recovers_by_itself(alice, mo
     assert (events[0].place, events[0].object, events[0].seconds >= 2) == ("", 0, True)
     assert (frozen["still"], frozen["still_since"] > 1.7e9) == ("frozen", True)
     note = Notification.objects.filter(kind="camera").last()
-    assert (note.user, "same picture" in str(note.text)) == (alice, True)
+    assert (note.user, "same image" in str(note.text)) == (alice, True)
 
 
 @pytest.mark.long
@@ -174,7 +174,7 @@ def test_decoder_that_hangs_is_ended_and_another_begins(alice, model):
         os.kill(first, signal.SIGSTOP)
         until(lambda: summary(analysis).get("silent_since"), "silence", run)
         count = summary(analysis)["pictures"]
-        until(lambda: summary(analysis)["pictures"] > count + 10, "pictures again", run)
+        until(lambda: summary(analysis)["pictures"] > count + 10, "images again", run)
         second = reader_of(process)
         finished(process, run)
 

@@ -148,7 +148,7 @@ def own_mpirun_line(stage: Stage) -> str:
     words = said.splitlines()
     assert sorted(words[:4]) == ["node2", "node2", "node3", "node3"], said
     assert words[4:7] == ["told", "1", "code 7"], said
-    assert "It is no machine of this job." in said, said
+    assert "This node does not run the job." in said, said
     assert words[-2:] == ["refused 255", "killed 137"], said
     return "4 slots on 2 machines, input, output and exit code by aip-rsh"
 
@@ -183,7 +183,7 @@ def distributed_environment(stage: Stage) -> str:
         assert job.state not in OVER, (job.state, str(job.message), stage.log(job))
         return bool(stage.call(f"environments/{job.pk}/")["condition"] == "ready")
 
-    wait_for(is_ready, 60, "JupyterLab does not answer")
+    wait_for(is_ready, 60, "JupyterLab does not respond")
     in_first = programs.run(
         channels.way_to(job), "aip-rsh 1 'echo rank $AIP_NODE_RANK of $AIP_NODES'; mpirun hostname", patience_s=60
     )
@@ -203,7 +203,7 @@ def distributed_environment(stage: Stage) -> str:
     stage.cluster.wait_state(lost.name, "live", seconds=60)
     said = stage.ended(command, 90, attempt=2)
     assert sorted(said.split()[-2:]) == ["node2", "node3"], said
-    wait_for(is_ready, 90, "JupyterLab does not answer again")
+    wait_for(is_ready, 90, "JupyterLab does not respond again")
     assert job.attempt_number == 2
     actions.stop(job, by=stage.owner)
     wait_for(lambda: stage.is_in(job, "stopped"), 60, "the environment does not stop")

@@ -112,7 +112,7 @@ def run_here(root: Path) -> None:
         for job in (victim, deaf, later):
             assert is_in(job, "queued"), job.state
         assert not str(victim.attempts.get(number=1).message).startswith("Did not"), str(victim.message)
-        assert str(deaf.attempts.get(number=1).message).startswith("Did not leave in time")
+        assert str(deaf.attempts.get(number=1).message).startswith("Did not exit in time")
         assert {job.pk: job.queued_at for job in (victim, deaf)} == places
         kept = max((folder(victim) / "checkpoints").glob("step-*")).name
         assert victim.resume_from.endswith(kept)

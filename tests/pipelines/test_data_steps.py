@@ -110,7 +110,7 @@ def test_data_of_others_is_not_changed_and_what_is_wrong_is_said_before_the_run(
     shared = data.dataset(bob, "open", visibility="public")
     data.version(shared, images=4)
     run = begun(alice, {"open": dataset("bob/open"), "dealt": {"kind": "split", "from": {"data": "open.data"}}})
-    assert "not yours to change" in str(step(run, "dealt").message)
+    assert "You cannot edit" in str(step(run, "dealt").message)
 
     steps = {
         "open": dataset("bob/open"),
@@ -160,7 +160,7 @@ def test_model_annotates_what_nobody_has_and_leaves_the_rest(alice, tmp_path):
     assert numbers(run, "draft") == {"images": 4, "annotations": 4, "answered": 2, "train": 4}
     stands = [[made.class_names[shape[0]] for shape in asset.shapes] for asset in made.assets.order_by("path")]
     assert sorted(stands) == [["cell"], ["plate"], ["red"], ["red"]]
-    assert "First draft by the model cells v1" in str(made.story)
+    assert "Draft by model cells v1, batch prediction p0_1_draft" in str(made.story)
     assert cells.dataset.versions.count() == 1
     assert prediction.made.get().dataset == made.dataset
 
@@ -216,7 +216,7 @@ def test_people_who_take_too_long_end_the_wait_as_it_says(alice):
         StepRun.objects.filter(pk=row.pk).update(kept=row.kept | {"expires": (now() - timedelta(hours=1)).isoformat()})
     looked(run)
 
-    assert str(step(run, "strict").message) == "1 new images came in time, of the 3 that were waited for."
+    assert str(step(run, "strict").message) == "1 of 3 new images were annotated in time."
     exports.convert(step(run, "mild").kept["export"])
     looked(run)
     assert (states(run), numbers(run, "mild")["new_images"]) == ({"strict": "failed", "mild": "ok"}, 1)
@@ -300,7 +300,7 @@ def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, 
 def test_first_candidate_passes_where_there_is_no_champion_yet(alice, compare, tmp_path):
     candidate = judged.evaluation(alice, tmp_path, task="classification")
 
-    with pytest.raises(Invalid, match="There is no model net_classification@champion for you"):
+    with pytest.raises(Invalid, match="Model net_classification@champion not found"):
         compare(candidate, champion="net_classification@champion")
     _none, row = compare(candidate, champion="net_clasification@champion", first=True)
     assert row.state == "failed"  # a champion of a model that nobody has

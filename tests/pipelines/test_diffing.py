@@ -43,8 +43,8 @@ def test_a_renamed_chain_is_no_removal_and_rewires_nothing():
     changes = diffing.diff(EXAMPLE, new)
 
     assert [diffing.to_sentence(change) for change in changes] == [
-        "judge is now called exam.",
-        "train is now called learn.",
+        "judge was renamed to exam.",
+        "train was renamed to learn.",
     ]
     assert diffing.renames(EXAMPLE, new) == {"learn": "train", "exam": "judge"}
 

@@ -53,7 +53,7 @@ def test_pages_lead_from_nothing_to_a_run_that_asks(page, alice):
     )
     loop.advance_run(run.pk)
     assert states(run)["ship"] == "started"
-    assert "asks you" not in page.get(reverse("pipelines:list")).content.decode()
+    assert "requests your approval" not in page.get(reverse("pipelines:list")).content.decode()
 
 
 def test_run_page_offers_what_can_be_done_and_does_it(page, alice):
@@ -181,4 +181,4 @@ def test_run_says_how_long_it_still_takes(page, alice):
     second = again(made, alice)
     steps = run_presentation.steps_of(second, alice)
     assert run_presentation.eta_s(second, graph.parse(second.spec), steps) == pytest.approx(130, abs=5)
-    assert "left, without what people take" in page.get(reverse("pipelines:run", args=[second.pk])).content.decode()
+    assert "left, without waiting for users" in page.get(reverse("pipelines:run", args=[second.pk])).content.decode()

@@ -49,7 +49,7 @@ def test_schedule_fires_once_for_each_time_and_makes_up_for_the_latest(alice, at
     complete(run, "one")
     run = runs.start(user=alice, version=run.version)
     assert trigger_firings.fire_due() == 0  # one that was begun by hand goes on
-    assert str(Firing.objects.first().message) == "An earlier run of this pipeline went on."
+    assert str(Firing.objects.first().message) == "An earlier run of this pipeline was active."
     loop.advance_run(run.pk)
     complete(run, "one")
     at(times[4] + timedelta(hours=1))  # nobody was there for three weeks

@@ -60,7 +60,7 @@ def test_failure_inside_is_one_of_the_whole_and_retry_of_the_whole_begins_inside
     assert {name: states(run)[name] for name in ("sub/gate", "sub", "alarm", "on")} == {
         "sub/gate": "skipped", "sub": "failed", "alarm": "started", "on": "skipped",
     }  # fmt: skip
-    assert str(step(run, "sub").message) == "These steps inside failed: sub/train."
+    assert str(step(run, "sub").message) == "These nested steps failed: sub/train."
     complete(run, "alarm")
     assert run.state == "failed"
 
@@ -116,19 +116,21 @@ def test_check_refuses_circles_depth_numbers_lists_and_what_is_not_visible(alice
 
     two_steps(alice)
     own = pipeline(alice, {"sub": inside("own")}, name="own")
-    with pytest.raises(Invalid, match="stands in itself"):
+    with pytest.raises(Invalid, match="contains itself"):
         runs.start(user=alice, version=writing.newest_or_refused(own))
     listed = {"items": {"kind": "items", "with": {"values": [1, 2]}}, "sub": inside(each="items.items")}
-    assert "Give the list to steps inside it" in refused(listed, name="listed")
-    assert "no pipeline “cells” that you may see" in refused({"sub": inside()}, name="hidden", by=bob)
-    assert "no parameter lrr. Known: lr" in refused({"sub": inside(with_={"parameters": {"lrr": 1}})}, name="odd")
+    assert "A nested pipeline runs once. Use the list in steps inside it." in refused(listed, name="listed")
+    assert "Pipeline “cells” not found." in refused({"sub": inside()}, name="hidden", by=bob)
+    assert "This pipeline has no parameter lrr." in refused(
+        {"sub": inside(with_={"parameters": {"lrr": 1}})}, name="odd"
+    )
     used = {"sub": inside(), "gate": {"kind": "gate", "with": {"rule": "a > 1"}, "from": {"figures": "sub.figures"}}}
-    assert "Several steps inside come last" in refused(used, name="used")
+    assert "Several final steps exist. Name in “result” the one whose" in refused(used, name="used")
     used["sub"]["with"]["result"] = "gone"
-    assert "There is no step “gone” inside" in refused(used, name="used2")
+    assert "Step “gone” not found inside" in refused(used, name="used2")
     for level in range(4):
         pipeline(alice, {"sub": inside(f"l{level - 1}" if level else "cells")}, name=f"l{level}")
-    assert "at most 4 deep" in refused({"sub": inside("l3")}, name="l4")
+    assert "at most 4 levels deep" in refused({"sub": inside("l3")}, name="l4")
     pipeline(alice, {f"s{n}": command() for n in range(700)}, name="large")
     assert "more than 2000 steps" in refused({f"s{n}": inside("large") for n in range(3)}, name="larger")
 

@@ -41,7 +41,7 @@ def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client)
     trigger, _secret = trigger_settings.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="UTC")
     save(made, bob, "steal")
     assert fire(trigger).version.number == 1
-    assert "runs as you" in str(alice.notifications.get().title)
+    assert "Your triggers run with your permissions, so they keep the" in str(alice.notifications.get().title)
 
     trigger_settings.switch(trigger, on=False, by=bob)
     client.force_login(bob)
@@ -59,7 +59,7 @@ def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client)
 
     sharing.set_level(made, alice, None)
     PipelineRun.objects.update(state="ok")
-    assert fire(trigger) == "The owner of this run may not do this any more."
+    assert fire(trigger) == "The owner of this run does not have this permission any more."
     assert alice.notifications.filter(kind="failed", title__code="pipeline.trigger_refused").count() == 1
     assert trigger_settings.Handed().transfer(alice, bob) == 1
     trigger.refresh_from_db()
@@ -78,8 +78,8 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
             return exc.sentences
         return ""
 
-    assert "no pipeline “prep”" in refused("prep")
-    assert "say its number: 1" in refused(str(inner.pk))
+    assert "Pipeline “prep” not found." in refused("prep")
+    assert "Review it, and enter its number:" in refused(str(inner.pk))
     assert f"Write its number: {inner.pk}" in refused("bob/prep", version="1")  # he may give the name to another
     assert refused(str(inner.pk), version="v1") == ""
     outer = pipeline(bob, {"sub": {"kind": "pipeline", "with": {"pipeline": "prep"}}}, name="whole")
@@ -87,7 +87,7 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
     assert states(again(outer, alice))["sub/one"] == "started"  # she began it, as he saved it
     PipelineRun.objects.update(state="ok")
     trigger, _secret = trigger_settings.create(outer, user=alice, kind="webhook")
-    assert "no pipeline “prep”" in fire(trigger)
+    assert "Pipeline “prep” not found." in fire(trigger)
 
 
 def test_who_steers_a_run_and_who_repeats_it(alice, bob, client):
@@ -167,7 +167,7 @@ def test_step_ends_whatever_happens_to_its_owner_its_job_or_its_stop(alice, monk
     run = begun(alice, {"one": command(), "ask": {"kind": "approve"}})
     step(run, "one").job.delete()
     assert loop.advance_due() == 1
-    assert str(step(run, "one").message) == "Its job was deleted."
+    assert str(step(run, "one").message) == "The job was deleted."
     type(alice).objects.filter(pk=alice.pk).update(is_active=False)
     PipelineRun.objects.update(is_due=True)
     loop.advance_due()

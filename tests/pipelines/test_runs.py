@@ -49,8 +49,8 @@ def test_run_tells_its_owner_once_and_not_of_every_job(alice):
     complete(run, "train", figures={"AP50": 0.1})
 
     assert [row.title.code for row in alice.notifications.order_by("pk")] == ["pipeline.news_step", "pipeline.news_ok"]
-    assert str(run.message) == "Ended early: gate refused."
-    assert str(step(run, "ship").message) == "gate answered “refused”."
+    assert str(run.message) == "Ended early: rejected by gate."
+    assert str(step(run, "ship").message) == "gate returned “refused”."
 
 
 def test_step_that_fails_tries_again_and_only_what_depends_on_it_is_left_out(alice):
@@ -305,4 +305,6 @@ def test_a_step_runs_for_each_result_of_another_and_gets_the_one_of_its_item(ali
         end(step(run, "train", item).job, figures={"AP50": item / 10})
     loop.advance_run(run.pk)
     messages = [str(step(run, "gate", item).message) for item in range(3)]
-    assert all("no evaluation" in entry for entry in messages)  # each was begun with figures, of a command
+    assert all(
+        "do not come from an evaluation" in entry for entry in messages
+    )  # each was begun with figures, of a command

@@ -67,7 +67,7 @@ def test_register_moves_alias_and_stage_and_the_history_says_which_run_and_figur
 
     type(model.model).objects.filter(pk=model.model_id).update(owner=bob, visibility="public")
     refused = shipped(alice, model, data, kind="register", **{"with": {"alias": "production"}})
-    assert str(step(refused, "it").message) == "cells is not yours to change. Ask its owner to share it for managing."
+    assert str(step(refused, "it").message) == "You cannot edit cells. Ask its owner to share it with manage access."
 
 
 def test_convert_goes_on_with_the_fastest_and_fails_with_what_variants_lost_where_none_is_accepted(
@@ -168,7 +168,7 @@ def test_serve_promotes_what_was_watched_long_enough_and_not_worse(tried, newer)
     row = later(tried, 31)
 
     service = Service.objects.get()
-    assert (row.state, str(row.message)) == ("ok", "demo answers with cells v2.")
+    assert (row.state, str(row.message)) == ("ok", "demo serves cells v2.")
     assert (service.model_version, ServiceTrial.objects.get().outcome) == (newer, "promoted")
     assert row.outputs["figures"]["values"] == {"requests": 60, "failed": 1, "beside_requests": 0, "beside_failed": 0}
 
@@ -179,7 +179,7 @@ def test_serve_rolls_back_when_errors_rise_and_the_step_says_why(tried, model):
     row = poll(tried)
 
     assert (row.state, ServiceTrial.objects.get().outcome) == ("failed", "rolled_back")
-    assert str(row.message) == "It was rolled back: 30 of 60 requests failed, more than 5 %."
+    assert str(row.message) == "Rolled back: 30 of 60 requests failed, more than 5 %."
     assert Service.objects.get().model_version == model
 
 
@@ -195,7 +195,7 @@ def test_cancelled_run_rolls_its_trial_back_and_a_halted_one_fails(tried, alice,
     sweep()
     row = poll(run)
     assert (row.state, row.message.code) == ("failed", "pipeline.trial_halted")
-    assert str(row.message).startswith("What demo tried was halted: ")
+    assert str(row.message).startswith("The rollout of demo was halted: ")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(a
     poll(run, aside=True)
     report("failed_self_test")
     row = poll(run)
-    assert str(row.message) == "The release to Gates was halted: 3 devices failed with it."
+    assert str(row.message) == "The release to Gates was halted: 3 devices failed."
 
 
 def test_push_ends_as_its_push_does(alice, model, data):

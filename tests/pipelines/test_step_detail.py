@@ -51,7 +51,7 @@ def test_reader_of_a_public_pipeline_is_told_why_there_is_no_log(client, alice, 
     assert [attempt["message"] for attempt in shown["attempts"]] == [""]
     html = page.content.decode()
     assert "data-log=" not in html
-    assert "for those who may see the job" in html
+    assert "The output of its job is visible only to users with access to" in html
 
 
 def test_earlier_result_is_named_and_can_be_done_again(client, alice, monkeypatch):

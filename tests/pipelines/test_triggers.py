@@ -59,9 +59,9 @@ def test_what_was_missed_is_made_up_for_as_was_chosen():
 
 def test_bad_schedules_and_zones_are_refused_with_what_to_write():
     for expr, says in [
-        ("* * * * * *", "more often than each minute"),
+        ("* * * * * *", "The shortest interval of a schedule is one minute:"),
         ("every day", "five fields"),
-        ("61 * * * *", "the minute cannot be read"),
+        ("61 * * * *", "the minute cannot be parsed."),
         ("0 0 * * 9", "the day of the week"),
         ("0 0 30 2 *", "the day of the month"),
         ("1 " * 200, "at most 200"),
@@ -116,14 +116,14 @@ def test_a_webhook_proves_who_sent_it_when_and_which_delivery_it_is():
     digest = sent.partition("v1=")[2]
     for header, secrets, text in [
         ("", ["new"], "missing"),
-        (sent, ["other", ""], "does not fit"),
+        (sent, ["other", ""], "does not match"),
         (sent.replace("t=1", "t=2"), ["new"], "more than five minutes"),
-        (named.replace("d-1", "d-2"), ["new"], "does not fit"),
-        (named.replace(",id=d-1", ""), ["new"], "does not fit"),
-        (f"t=1{'0' * 30},v1={digest}", ["new"], "is like"),
-        (f"t=999999999999,v1={digest}", ["new"], "is like|five minutes"),
-        (sent + f",v1={digest}" * 5, ["new"], "is like"),
-        ("v1=" + "é" * 64, ["new"], "is like"),
+        (named.replace("d-1", "d-2"), ["new"], "The signature does not match:"),
+        (named.replace(",id=d-1", ""), ["new"], "The signature does not match:"),
+        (f"t=1{'0' * 30},v1={digest}", ["new"], "must look like"),
+        (f"t=999999999999,v1={digest}", ["new"], "must look like|five minutes"),
+        (sent + f",v1={digest}" * 5, ["new"], "must look like"),
+        ("v1=" + "é" * 64, ["new"], "must look like"),
     ]:
         with pytest.raises(signatures.BadSignature, match=text):
             signatures.verify(secrets, header, body, now)

@@ -227,8 +227,8 @@ def test_hog_preset_can_be_paused_and_stopped_only(running, api):
     answer = {verb: api.post(f"/api/v1/training/jobs/{running.pk}/{verb}/") for verb in ("suspend", "finish", "pause")}
 
     assert {verb: one.status_code for verb, one in answer.items()} == {"suspend": 409, "finish": 409, "pause": 202}
-    assert answer["suspend"].json()["detail"].startswith("This job leaves no checkpoint to go on from. Pause it")
-    assert answer["finish"].json()["detail"] == "This kind of job has no result to keep early; stop it instead."
+    assert answer["suspend"].json()["detail"].startswith("This job writes no checkpoints. Pause it")
+    assert answer["finish"].json()["detail"] == "This kind of job has no intermediate result; stop it instead."
     assert api.get(f"/api/v1/training/jobs/{running.pk}/").json()["actions"] == ["continue", "stop"]
 
 
@@ -237,6 +237,6 @@ def test_hog_preset_page_offers_what_it_can_and_says_why_not(running, as_alice):
 
     offered = {button.verb: button.allowed for button in buttons.shown(running.job)}
     assert offered == {"pause": True, "finish": False, "stop": True}
-    assert "This kind of job has no result to keep early; stop it instead." in page
+    assert "This kind of job has no intermediate result; stop it instead." in page
     trainings.move(running, "stopped")
     assert [way.why for way in buttons.again(running.job, running.job.owner, may_control=True) if way.verb == "restore"]

@@ -71,7 +71,7 @@ test("figures share a card across splits, nodes and cards", () => {
   assert.equal(groupOf("val/ap/cat"), "val/ap");
   assert.equal(groupOf("system/node3/gpu1_util"), "system/gpu_util");
   assert.equal(titleOf("val/ap"), "AP on validation, by class");
-  assert.equal(nameOf("system/node3/gpu1_util"), "GPU load (%) · node 3 · card 1");
+  assert.equal(nameOf("system/node3/gpu1_util"), "GPU utilization (%) · node 3 · GPU 1");
   assert.equal(nameOf("my_own_figure"), "");
 });
 
@@ -79,13 +79,13 @@ test("both directions of disk and network share a card, and are told apart on it
   assert.equal(groupOf("system/disk_read_mib_s"), groupOf("system/node2/disk_write_mib_s"));
   assert.equal(titleOf(groupOf("system/disk_read_mib_s")), "Disk (MiB/s)");
   assert.equal(nameOf("system/node2/disk_write_mib_s"), "Disk (MiB/s) · written · node 2");
-  assert.equal(nameOf("system/machine_net_in_mib_s"), "Network of the whole machine (MiB/s) · received");
+  assert.equal(nameOf("system/machine_net_in_mib_s"), "Host network (MiB/s) · received");
 });
 
 test("figures of masks, points and neighbours share cards too, and a card of one curve is called like it", () => {
   assert.deepEqual(["val/mask_ap", "val/mask_ap75", "val/pck05", "test/pck10", "val/recall_1", "val/recall_5"].map(groupOf), ["mask_ap", "mask_ap", "pck", "pck", "recall", "recall"]);
   assert.equal(titleOf(groupOf("val/mask_ap50/nut")), "Mask AP50 on validation, by class");
-  assert.equal(titleOf("macro_f1", ["val/macro_f1"]), "Mean F1 of the classes on validation");
+  assert.equal(titleOf("macro_f1", ["val/macro_f1"]), "Mean class F1 on validation");
   assert.equal(titleOf("my_figure", ["own/my_figure"]), "my figure");
 });
 

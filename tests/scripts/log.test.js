@@ -122,7 +122,7 @@ test("a view shows the phases that are wanted, each line with its place in the l
   shown.phases.add("program");
   shown.changed();
   assert.deepEqual(Array.from({ length: shown.count }, (_, i) => shown.placeOf(i)), [1, 2]);
-  assert.match(shown.at(1), /^\[Program\] Ended with exit code 0/);
+  assert.match(shown.at(1), /^\[Program\] Exited with code 0/);
 });
 
 test("a view orders lines by the card that they say they come from", () => {

@@ -86,7 +86,7 @@ test("a rename follows every link, and of a parameter every place but those that
   assert.deepEqual([judge.from.model, gate.from.figures, run.after, run.each, run.when], ["fit.model", ["judge.figures", "fit.figures"], ["cells", "fit"], "boxes.items", "gate.passed"]);
   assert.equal(cells.with.dataset, `BCCD ${placed("kind")} $${placed("preset")}`);
   assert.match(edits.rename(graph, "fit", "cells"), /already/);
-  assert.match(edits.rename(graph, "fit", "Fit"), /small letter/);
+  assert.match(edits.rename(graph, "fit", "Fit"), /lowercase letter/);
   for (let n = 0; n < 4; n++) graph.undo();
   assert.deepEqual(write(graph), SPEC);
 });
@@ -95,10 +95,10 @@ test("a link of the wrong type or in a circle is refused in a sentence, and what
   const graph = opened();
   const link = (from, out, to, into, sort = "data") => ({ from, out, to, into, sort });
 
-  assert.match(edits.connect(graph, link("cells", "data", "judge", "model")), /takes: Model.*gives: Dataset/);
-  assert.match(edits.connect(graph, link("judge", "figures", "train", "data")), /circle/);
-  assert.match(edits.connect(graph, link("run", "", "cells", "after", "after")), /circle/);
-  assert.match(edits.connect(graph, link("ok", "passed", "run", "input")), /takes: Anything/);
+  assert.match(edits.connect(graph, link("cells", "data", "judge", "model")), /requires Model.*provides Dataset/);
+  assert.match(edits.connect(graph, link("judge", "figures", "train", "data")), /cycle/);
+  assert.match(edits.connect(graph, link("run", "", "cells", "after", "after")), /cycle/);
+  assert.match(edits.connect(graph, link("ok", "passed", "run", "input")), /requires Any type/);
   assert.match(edits.connect(graph, link("train", "", "train", "after", "after")), /itself/);
   assert.equal(graph.done.length, 0);
   const offered = [...sources(graph, "judge", "data", "data"), ...targets(graph, "train", "model"), ...landings(graph, "things", "items", "run")];
@@ -134,11 +134,11 @@ test("one drag or one word is one entry of the history", () => {
 
 test("what is pasted from anywhere is looked at, and gets fresh names", () => {
   const bad = (given) => unfit(given, catalogue);
-  assert.match(bad(null), /no steps/);
-  assert.match(bad(JSON.parse('{"steps": {"__proto__": {"kind": "train"}}}')), /no name/);
-  assert.match(bad({ steps: { a: { kind: "evil" } } }), /no kind of step called evil/);
-  assert.match(bad({ steps: { a: { kind: "train", from: { data: "<b>.x" } } } }), /cannot be read: from/);
-  assert.match(bad({ steps: { a: { kind: "train", retries: 1e9 } } }), /cannot be read: retries/);
+  assert.match(bad(null), /no pipeline steps/);
+  assert.match(bad(JSON.parse('{"steps": {"__proto__": {"kind": "train"}}}')), /not a valid/);
+  assert.match(bad({ steps: { a: { kind: "evil" } } }), /Unknown step kind evil/);
+  assert.match(bad({ steps: { a: { kind: "train", from: { data: "<b>.x" } } } }), /invalid part: from/);
+  assert.match(bad({ steps: { a: { kind: "train", retries: 1e9 } } }), /invalid part: retries/);
   assert.match(bad({ steps: Object.fromEntries(Array.from({ length: 2001 }, (_, n) => [`a${n}`, { kind: "train" }])) }), /at most 2000/);
   let deep = {};
   for (let n = 0; n < 5000; n++) deep = { deep };
@@ -146,7 +146,7 @@ test("what is pasted from anywhere is looked at, and gets fresh names", () => {
   const graph = opened();
   const circle = { steps: { a: { kind: "command", after: ["b"] }, b: { kind: "command", after: ["a"] } } };
   assert.equal(bad(circle), "");
-  assert.match(edits.insert(graph, circle, 0, 0).refused, /circle/);
+  assert.match(edits.insert(graph, circle, 0, 0).refused, /cycle/);
 
   const copied = JSON.parse(JSON.stringify(edits.part(graph, ["judge", "train"])));
   assert.equal(bad(copied), "");

@@ -30,7 +30,7 @@ test("a polygon is taken by corners before edges, gets corners and loses all but
   const fewer = polygon.removed([RING], { ring: 0, vertex: 3 });
   assert.deepEqual(fewer, [[0, 0, 10, 0, 10, 20]]);
   assert.equal(polygon.removed(fewer, { ring: 0, vertex: 0 }), null);
-  assert.equal(polygon.sentence("few"), "A polygon needs at least 3 corners.");
+  assert.equal(polygon.sentence("few"), "A polygon must have at least 3 corners.");
 });
 
 test("outlines are judged, moved and kept inside the image", () => {

@@ -49,7 +49,7 @@ def test_what_is_no_range_is_refused(wrong):
 
 
 def test_names_are_given_once():
-    with pytest.raises(BadRange, match="x is given twice"):
+    with pytest.raises(BadRange, match=r"Duplicate parameter x."):
         space.read(["x = 1 .. 2", "x = 3 .. 4"])
 
 

@@ -26,9 +26,7 @@ def test_large_scale_mode_names_all_missing_parameters_at_once(api, machine, cel
 
     said = refused.json()["errors"]
     assert sorted(said) == [f"param_{name}" for name in missing]
-    assert said[f"param_{missing[0]}"] == [
-        f"{missing[0]} is not given. Large-scale mode takes every parameter explicitly."
-    ]
+    assert said[f"param_{missing[0]}"] == [f"{missing[0]} is missing. Explicit mode requires every parameter."]
     assert taken.status_code == 201
 
 
@@ -46,7 +44,7 @@ def test_large_scale_mode_refuses_presets_for_processors(api, machine, cells, pr
 
     said = api.post(API, sent, format="json").json()["errors"]["preset"]
 
-    assert said[0].endswith("learns on processors alone, and large-scale mode is for GPUs. Leave the mode.")
+    assert said[0].endswith("trains only on CPUs, and explicit mode is for GPUs. Leave this mode.")
 
 
 def test_large_scale_mode_refuses_own_code_and_data_that_has_yet_to_come(api, alice, machine, code):
@@ -54,8 +52,8 @@ def test_large_scale_mode_refuses_own_code_and_data_that_has_yet_to_come(api, al
     coming = {"preset": "detect", "explicit": True, "upload": uploaded(alice, b"later").pk, "params": every("detect")}
     planned = api.post("/api/v1/training/planned/", coming, format="json").json()
 
-    assert own["errors"]["preset"] == ["Large-scale mode trains presets. Choose one, or leave the mode."]
-    assert "Large-scale mode needs a dataset that is there. Upload it first." in planned["errors"]["upload"]
+    assert own["errors"]["preset"] == ["Explicit mode trains presets. Choose one, or leave the mode."]
+    assert "Explicit mode needs an existing dataset. Upload it first." in planned["errors"]["upload"]
 
 
 def test_page_of_large_scale_mode_fills_in_nothing_and_says_what_is_missing(as_alice, machine, cells):

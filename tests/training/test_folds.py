@@ -39,12 +39,12 @@ def test_one_fold_can_be_trained_by_itself_and_cloned(alice, machine, cells, thr
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"folds": 1}, "One fold leaves nothing to learn from"),
-        ({"folds": 3, "fold": 4}, "There is no fold 4 of 3"),
-        ({"fold": 1}, "There is no fold 1 of 0"),
+        ({"folds": 1}, "One fold leaves no training data"),
+        ({"folds": 3, "fold": 4}, "Fold 4 of 3 does not exist"),
+        ({"fold": 1}, "Fold 1 of 0 does not exist"),
         ({"folds": 2, "group_by": "(a"}, r"\(a is neither folder nor a regular expression: missing \)"),
-        ({"folds": 2, "group_by": "a" * 201}, "groups images has at most 200 characters"),
-        ({"folds": 21}, "folds is a whole number from 0 to 20"),
+        ({"folds": 2, "group_by": "a" * 201}, "for image groups can have at most 200 characters"),
+        ({"folds": 21}, "folds must be an integer from 0 to 20"),
     ],
 )
 def test_what_is_no_cross_validation_is_refused(alice, machine, cells, params, says):

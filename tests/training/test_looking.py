@@ -74,8 +74,8 @@ def test_preview_refuses_what_a_training_refuses_and_own_code(as_alice, alice, m
     own = as_alice.post("/training/preview/", sent(cells, cluster, preset="own", command="true"))
 
     assert (wrong.status_code, own.status_code) == (422, 422)
-    assert "lr is a number from 1e-07 to 10." in wrong.content.decode()
-    assert "Own code cannot be previewed. Choose a preset." in own.content.decode()
+    assert "lr must be a number from 1e-07 to 10." in wrong.content.decode()
+    assert "Custom code cannot be previewed. Choose a preset." in own.content.decode()
     assert TrainingJob.objects.count() == 1
 
 
@@ -89,7 +89,7 @@ def test_preview_page_says_what_is_lost_and_how_long_a_pass_takes(as_alice, alic
     look = factory.training(alice, data=cells, extra="-ShowBatch", params={"budget_minutes": 5})
     run = factory.move(look, "running")
     url = f"/training/{look.pk}/images/"
-    assert "Pictures appear here" in as_alice.get(url).content.decode()
+    assert "Images appear here" in as_alice.get(url).content.decode()
     (run.outputs / "preview").mkdir()
     (run.outputs / "preview" / "preview.json").write_text(json.dumps(PREVIEW))
 
@@ -99,9 +99,9 @@ def test_preview_page_says_what_is_lost_and_how_long_a_pass_takes(as_alice, alic
     whole = as_alice.get(url, headers={"hx-request": "true"}).content.decode()
 
     assert "2 of 9 objects are smaller than 8 px at 320 × 240" in first
-    assert "being measured" in first
+    assert "measuring" in first
     assert "every 2s" in first
-    assert "about 40 times over the data" in whole  # 300 s of 7.5 s each
+    assert "about 40 epochs" in whole  # 300 s of 7.5 s each
     assert "every 2s" not in whole
     assert "&lt;b&gt;nut" in whole
     assert whole.count("<img") == 2 + 4
@@ -185,7 +185,7 @@ def test_layers_are_shown_on_the_page_of_the_training(as_alice, api, alice, trai
     assert "1 of 3 at step 100" in page
     assert "stem.0" in page
     assert "path=layers/01-weights.jpg" in page.replace("%2F", "/")
-    assert "Where the model looked in image 1 to answer shoe" in page
+    assert "Grad-CAM of image 1 for shoe" in page
 
 
 def test_layers_of_others_and_without_a_checkpoint_are_refused(as_bob, api, alice, machine, cells, trained):
@@ -251,7 +251,7 @@ def test_facts_of_a_training_name_its_parameters_as_the_form_does(as_alice, alic
     page = as_alice.get(f"/training/{training.pk}/").content.decode()
     chinese = as_alice.get(f"/training/{training.pk}/", headers={"accept-language": "zh-CN"}).content.decode()
 
-    assert "Every step in the log" in page
+    assert "Log every step" in page
     assert re.search(r"show_steps</span></dt><dd[^>]*>yes\s*</dd>", page)
     assert re.search(r"日志记录每一步 <span[^>]*>show_steps</span></dt><dd[^>]*>是\s*</dd>", chinese)
 

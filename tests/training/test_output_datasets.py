@@ -116,7 +116,7 @@ def test_metadata_of_an_upload_open_no_job_of_others(bob, augmented):
     imports.run(row.pk)
 
     row.refresh_from_db()
-    assert (row.state, row.error) == ("failed", "The job, or what it left, is gone.")
+    assert (row.state, row.error) == ("failed", "The job or its outputs no longer exist.")
     assert dataset.newest is None
 
 
@@ -133,7 +133,7 @@ def test_more_than_was_announced_is_copied_only_where_there_is_room(alice, augme
 
     row.refresh_from_db()
     assert row.state == "failed"
-    assert "Your storage has room for" in row.error
+    assert "bytes left. Delete datasets you no longer need." in row.error
 
 
 @pytest.mark.parametrize("folder", ["9" * 400, "a/" * 200 + "b", "é" * 128 + "/x"])

@@ -64,7 +64,7 @@ def test_training_of_a_preset_still_needs_annotated_data(api, machine, raw):
     without = api.post(API, {"preset": "detect"}, format="json").json()
     with_raw = api.post(API, {"preset": "detect", "version": raw.pk}, format="json").json()
 
-    assert without["errors"]["version"] == ["Choose a dataset to learn from."]
+    assert without["errors"]["version"] == ["Choose a training dataset."]
     assert with_raw["code"] == "version_not_ready"
 
 
@@ -154,10 +154,14 @@ def test_training_starts_a_start_file_by_the_launcher_that_was_chosen(alice, mac
     ("wrong", "field", "says"),
     [
         ({"command": "x", "start_file": "train.py"}, "command", "not both"),
-        ({"start_file": ""}, "start_file", "or give a command line"),
-        ({"start_file": "train.py", "worker_command": "x", "nodes": 2}, "launcher", "needs a way to start"),
+        ({"start_file": ""}, "start_file", "Specify the entry point of the code, or a command line."),
+        (
+            {"start_file": "train.py", "worker_command": "x", "nodes": 2},
+            "launcher",
+            "A command for the other nodes needs a launcher: choose one.",
+        ),
         ({"command": "x", "processes": 4}, "launcher", "need a launcher"),
-        ({"command": "x", "variables": {"AIP_X": "1"}}, "variables", "belong to the platform"),
+        ({"command": "x", "variables": {"AIP_X": "1"}}, "variables", ": names starting with AIP_ are reserved."),
         ({"command": "x", "secrets": {"S": "abc"}}, "secrets", "at least"),
     ],
 )
@@ -173,7 +177,7 @@ def test_training_of_a_preset_refuses_what_only_own_code_takes(api, machine, cel
     answer = api.post(API, sent, format="json")
 
     assert answer.status_code in (400, 409, 422)
-    assert "A preset brings its own program" in answer.content.decode()
+    assert "A preset has its own program and environment, so this does not" in answer.content.decode()
     assert not TrainingJob.objects.exists()
 
 
@@ -307,4 +311,4 @@ def test_training_page_of_own_code_shows_its_command_and_no_secret(as_alice, ali
     assert "python -m x" in shown
     assert "abcdefgh" not in shown
     assert "TOKEN=••••••" in shown
-    assert "without a dataset" in shown
+    assert "without dataset" in shown

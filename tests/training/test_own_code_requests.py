@@ -129,7 +129,7 @@ def test_template_of_own_code_keeps_the_code_and_asks_for_secrets(alice, bob, ma
     public = JobTemplate.Visibility.PUBLIC
     made = templates.create(user=alice, name="fine", kind="training", content=content, visibility=public)
 
-    with pytest.raises(Invalid, match="Give a value for hub"):
+    with pytest.raises(Invalid, match=r"Enter a value for hub."):
         templates.use(made.newest, user=bob)
     job = templates.use(made.newest, user=alice, values={"hub": "open-sesame-2"}, instead={"name": "second"})
 

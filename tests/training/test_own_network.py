@@ -27,14 +27,14 @@ def check(text, **more):
 @case_table(
     ("text", "said"),
     [
-        ("", "Write the network"),
-        ("   \n", "Write the network"),
-        ("def build(classes, channels):\nreturn 1", "Line 2 is no Python: expected an indented block"),
-        ("x = (" * 400, "no Python"),
-        ("-" * 28_000 + "1", "no Python"),
-        ("net = 1", "There is no function build"),
-        ("class A:\n    def build(classes, channels): pass", "There is no function build"),
-        ("def build(classes, depth): pass", "Line 1: build is given classes, channels, width, height by name"),
+        ("", "Enter the network"),
+        ("   \n", "Enter the network"),
+        ("def build(classes, channels):\nreturn 1", "Line 2 is not valid Python: expected an indented block"),
+        ("x = (" * 400, "not valid Python"),
+        ("-" * 28_000 + "1", "not valid Python"),
+        ("net = 1", "The function build is missing"),
+        ("class A:\n    def build(classes, channels): pass", "The function build is missing"),
+        ("def build(classes, depth): pass", "Line 1: build receives classes, channels, width, height by name"),
         ("def build(classes, *, depth): pass", "nothing for depth"),
         ("def build(classes, channels, /): pass", "nothing for classes, channels"),
     ],
@@ -55,7 +55,7 @@ def test_network_whose_build_asks_for_what_it_is_given_is_taken(head):
 
 
 def test_network_is_for_the_architecture_own_alone():
-    with pytest.raises(Invalid, match="Choose own, or empty the text"):
+    with pytest.raises(Invalid, match=r"A network is entered here, but another one is selected. Select"):
         parameters.read(CARD, {"network": PLAIN})
 
     assert parameters.read(CARD, {"architecture": "own", "network": PLAIN})["network"] == PLAIN
@@ -100,13 +100,13 @@ def test_network_of_a_form_is_kept_with_plain_line_ends_and_cloned(as_alice, ali
     page = as_alice.get(f"/training/{training.pk}/").content.decode()
     assert '<pre class="job-code">from torch import nn' in page
     wrong = as_alice.post("/training/new/", sent | {"classify__network": "def build(:"}).content.decode()
-    assert "Line 1 is no Python" in wrong
+    assert "Line 1 is not valid Python" in wrong
 
 
 def test_layers_of_a_network_that_somebody_else_wrote_are_not_shown(alice, bob, machine, named):
     training = factory.training(alice, data=named, preset="classify", params={"architecture": "own", "network": PLAIN})
 
-    with pytest.raises(Invalid, match="Its owner wrote this network"):
+    with pytest.raises(Invalid, match="The owner wrote this network"):
         previews.layers(training, by=bob)
 
 
@@ -126,7 +126,7 @@ def test_parameter_set_with_a_network_of_somebody_else_is_used_by_the_version_th
     taken = api.post("/api/v1/training/jobs/", {**asked, "parameter_set_version": 1}, format="json")
 
     assert (refused.status_code, taken.status_code) == (400, 201)
-    assert "Name the version you read" in str(refused.json())
+    assert "Name the version you reviewed" in str(refused.json())
 
 
 @pytest.mark.parametrize("params", [{"architecture": "own", "network": PLAIN}, {"architecture": "resnet9"}, {}])
@@ -136,7 +136,7 @@ def test_teacher_with_a_network_that_somebody_else_wrote_is_refused(alice, bob, 
     models = pretrained_weights.Models(lambda *_asked: [model], lambda _user: [])
     monkeypatch.setattr(pretrained_weights.MODELS, "get", lambda: models)
 
-    with pytest.raises(Exception, match="Somebody else wrote"):
+    with pytest.raises(Exception, match="Another user wrote"):
         pretrained_weights.settled(alice, CARD, {"teacher": "bob/mine v1"})
     assert pretrained_weights.settled(bob, CARD, {"teacher": "bob/mine v1"})["teacher"] == "bob/mine v1"
 
@@ -154,4 +154,4 @@ def test_set_with_a_network_that_somebody_else_wrote_runs_for_nobody_who_has_not
     unseen, seen, his = submitted(alice), submitted(alice, network=PLAIN), submitted(bob)
 
     assert (unseen.status_code, seen.status_code, his.status_code) == (400, 201, 201)
-    assert "Somebody else wrote the network in deep" in str(unseen.json())
+    assert "Another user wrote the network in deep" in str(unseen.json())

@@ -91,11 +91,13 @@ def test_training_list_filters_searches_and_costs_few_queries(
 
     assert len(page.context["page"].rows) == 5
     assert [one.job.name for one in found.context["page"]] == ["cells_3"]
-    assert as_alice.get("/training/?q=nothing").content.count(b"No training matches") == 1
+    assert as_alice.get("/training/?q=nothing").content.count(b"No training job matches") == 1
 
 
 def test_training_list_when_empty_names_the_next_step(as_alice):
-    assert "No trainings yet" in as_alice.get("/training/").content.decode()
+    assert (
+        "No training jobs yet. Choose a dataset and a preset; all other" in as_alice.get("/training/").content.decode()
+    )
 
 
 def test_B04_training_list_filters_by_nothing_else(api, machine):
@@ -181,7 +183,7 @@ def test_training_restore_is_refused_without_a_checkpoint(api, as_alice, alice, 
     answer = api.post(f"/api/v1/training/jobs/{training.pk}/restore/", {}, format="json")
 
     assert (answer.status_code, answer.json()["code"]) == (409, "no_checkpoint")
-    assert "left no checkpoint" in as_alice.get(f"/training/{training.pk}/restore/").content.decode()
+    assert "has no checkpoint" in as_alice.get(f"/training/{training.pk}/restore/").content.decode()
 
 
 def test_training_restore_is_refused_without_its_data(alice, trained, cells):
@@ -266,7 +268,7 @@ def test_resource_panel_names_machines_only_to_those_who_may_see_them(alice, mac
     alice.roles.set([blind])
     asked = {"gpus_per_node": 0, "cpus": 1, "nodes": 1, "preset": "detect"}
 
-    assert signed_in(alice).post("/training/fit/", asked).context["verdict"].sentence == "Fits now."
+    assert signed_in(alice).post("/training/fit/", asked).context["verdict"].sentence == "Can start now."
 
 
 def test_resource_panel_says_whether_it_fits(as_alice, machine, cells):
@@ -274,11 +276,11 @@ def test_resource_panel_says_whether_it_fits(as_alice, machine, cells):
         asked = {"gpus_per_node": 0, "cpus": 1, "nodes": 1, "preset": "detect"} | more
         return as_alice.post("/training/fit/", asked).context["verdict"]
 
-    assert (panel().kind, panel().sentence) == ("now", "Fits now on node1.")
+    assert (panel().kind, panel().sentence) == ("now", "Can start now on node1.")
     assert panel(gpus_per_node=2).kind == "never"
     assert panel(cpus="").kind == "unknown"
     without_nodes = panel(nodes="")
-    assert (without_nodes.kind, "Machines: " in without_nodes.sentence) == ("unknown", True)
+    assert (without_nodes.kind, "Nodes: " in without_nodes.sentence) == ("unknown", True)
     assert panel(memory_gib="-1").kind == panel(max_runtime_min="x").kind == "unknown"
 
 
@@ -294,7 +296,7 @@ def test_training_keeps_its_dataset_from_being_deleted(alice, machine, cells):
 
     training = factory.training(alice, data=cells)
 
-    assert usage.users_of(cells) == ["training cells of Alice"]
+    assert usage.users_of(cells) == ["training job cells of Alice"]
     factory.move(training, "succeeded")
     assert usage.users_of(cells) == []
 

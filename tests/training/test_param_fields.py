@@ -10,7 +10,7 @@ def test_training_form_names_parameters_in_words_with_their_code_and_by_group(as
     page = as_alice.get("/training/new/").content.decode()
 
     assert 'Learning rate <code class="field-code">lr</code>' in page
-    assert page.index("<h3>How long</h3>") < page.index("<h3>How it learns</h3>")
+    assert page.index("<h3>Duration</h3>") < page.index("<h3>Optimization</h3>")
     assert 'data-default="0.003"' in page
 
 

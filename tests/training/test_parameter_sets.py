@@ -155,7 +155,7 @@ def test_set_of_a_preset_that_is_gone_is_shown_and_not_offered(gentle, as_alice,
 
     page = as_alice.get(f"/training/params/{gentle.pk}/")
 
-    assert b"not part of this version" in page.content
+    assert b"does not exist in this version" in page.content
     assert as_alice.get(f"/training/new/?set={gentle.pk}").status_code == 404
     assert list(as_alice.get("/training/new/").context["sets"]) == []
 

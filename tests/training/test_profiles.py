@@ -106,7 +106,7 @@ def test_profile_is_a_job_on_what_the_training_was_given(api, alice, machine, ce
     assert not TrainingKind().capabilities(look.job).pause
     assert list(TrainingJob.objects.without_looks()) == [training]
     assert api.post(f"/api/v1/training/jobs/{training.pk}/profile/", {"steps": 101}).status_code == 400
-    with pytest.raises(Invalid, match="This is none"):
+    with pytest.raises(Invalid, match=r"Steps can be profiled only for presets with a neural network."):
         previews.profile(look, by=alice)
 
 
@@ -125,11 +125,11 @@ def test_page_shows_the_profile_with_every_name_escaped(as_alice, alice, bob, cl
     page = as_alice.get(f"/training/{training.pk}/metrics/").content.decode()
     own = as_alice.get(f"/training/{look.pk}/metrics/").content.decode()
 
-    assert "as soon as its steps are done" in waiting
+    assert "The profile appears here when its steps are complete." in waiting
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "bfloat16, several times as fast" in page
-    assert "100.0 ms a step on Test card" in own
+    assert "100.0 ms per step on Test card" in own
     assert as_alice.get(f"/training/{look.pk}/images/").status_code == 302
     client.force_login(bob)
     assert client.post(f"/training/{training.pk}/profile/", {"steps": "5"}).status_code == 404

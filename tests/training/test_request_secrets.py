@@ -49,7 +49,7 @@ def test_request_on_the_page_of_a_job_has_no_secret_whoever_reads_it(kind, reque
 
     pages = [client.get(f"/jobs/{job.pk}/?tab=spec") for client in (as_alice, as_olga)]
 
-    assert ["Its request as text" in page.content.decode() for page in pages] == [True, True]
+    assert ["Request as text" in page.content.decode() for page in pages] == [True, True]
     assert ["MODE: fast" in page.content.decode() for page in pages] == [True, True]
     assert [has_secret(page) for page in pages] == [False, False]
 
@@ -88,7 +88,7 @@ def test_copy_without_its_secrets_is_refused_by_line_until_they_are_given(comman
     text = as_olga.get(f"/expert/?kind=command&job={command.pk}").context["text"]
     answer = as_olga.post("/expert/", {"kind": "command", "text": text, "act": "submit"})
 
-    notes = [note for note in answer.context["reading"].notes if "Write its value" in note.sentence]
+    notes = [note for note in answer.context["reading"].notes if "Enter the secret value" in note.sentence]
     assert answer.status_code == 422
     assert sorted(note.field for note in notes) == ["command", "variables", "worker_command"]
     assert all(note.line for note in notes)

@@ -141,7 +141,7 @@ def test_list_of_environments_says_which_are_root_inside(as_alice, may, cluster,
     page = as_alice.get("/environments/").content.decode()
     api = as_alice.get("/api/v1/environments/").json()["results"]
 
-    assert "Root inside" in page
+    assert "Root in the sandbox" in page
     assert "<td>yes</td>" in page
     assert [row["root_inside"] for row in api] == [True]
 
@@ -151,7 +151,7 @@ def test_restore_is_refused_once_the_right_is_gone(may, cluster, node):
     Job.objects.filter(pk=environment.pk).update(state="stopped", attempt_number=1)
     User.objects.filter(pk=may.pk).update(root_allowed=False, root_inside=False)
 
-    with pytest.raises(NotAllowed, match="root inside"):
+    with pytest.raises(NotAllowed, match="root in the sandbox"):
         actions.restore(Environment.objects.get(pk=environment.pk).job, by=may)
 
 

@@ -27,7 +27,7 @@ def own(alice, machine, cells, code):
     [
         ({}, "no_workers", "num_workers=4"),
         ({"loader": {**SCRIPT["loader"], "workers": 3}}, "few_workers", "num_workers=3"),
-        ({"loader": {"kind": "list"}}, "waits", "DataLoader of torch"),
+        ({"loader": {"kind": "list"}}, "waits", "of a step is spent waiting for the next batch. Load it ahead in"),
         ({"shares": {"wait": 0.1, "optimizer": 0.3}}, "optimizer", "fused=True"),
     ],
 )
@@ -46,7 +46,7 @@ def test_rules_speak_of_what_a_script_has(facts, code, words):
         ({"precision": "float32"}, "float32", "torch.autocast"),
         ({"operations": [{**GPU["operations"][0], "name": "Memcpy HtoD"}, *GPU["operations"][1:4]]}, "not_pinned",
          "pin_memory=True"),
-        ({"operations": [{**GPU["operations"][0], "self_device_ms": 90.0}]}, "one_operation", "look there first"),
+        ({"operations": [{**GPU["operations"][0], "self_device_ms": 90.0}]}, "one_operation", "of the time is used by"),
     ],
 )  # fmt: skip
 def test_rules_speak_of_what_a_script_has_on_a_card(facts, code, words):
@@ -83,14 +83,14 @@ def test_page_of_own_code_shows_the_lines_to_copy_until_it_has_left_a_profile(as
 
     assert "from aip import profile" in before
     assert (awaited.status_code, awaited.content) == (204, b"")
-    assert "100.0 ms a step on cpu" in came
+    assert "100.0 ms per step on cpu" in came
     for page in (before, after):
         assert f'action="/training/{own.pk}/profile/"' not in page
-    assert "100.0 ms a step on cpu: 10 steps." in after
+    assert "100.0 ms per step on cpu: 10 steps." in after
     assert "Batches of 32." in after
-    assert "Computed in float32." in after
+    assert "Precision: float32." in after
     assert "num_workers=4" in after
-    assert "part of the rest: optimizer." in after
+    assert "optimizer" in after
     assert "augment" in after
     assert "from aip import profile" not in after
     assert f"/training/{own.pk}/files/?attempt=1" in after

@@ -112,7 +112,7 @@ def test_training_submit_names_a_parameter_out_of_bounds_with_its_bounds(as_alic
     page = as_alice.post(PAGE, form(cells, detect__lr="50"))
     answer = api.post(API, {"name": "cells", "version": cells.pk, "params": {"lr": 50}}, format="json")
 
-    said = "lr is a number from 1e-07 to 10."
+    said = "lr must be a number from 1e-07 to 10."
     assert page.context["form"].errors["detect__lr"] == [said]
     assert (answer.json()["code"], answer.json()["errors"]) == ("bad_parameter", {"param_lr": [said]})
 
@@ -154,7 +154,7 @@ def test_L04_training_submit_refuses_a_dataset_being_deleted(alice, machine, cel
     cells.dataset.deleting = True
     cells.dataset.save()
 
-    with pytest.raises(data_checks.VersionNotReady, match="no longer there"):
+    with pytest.raises(data_checks.VersionNotReady, match="can no longer access"):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells))
 
 
@@ -393,7 +393,7 @@ def test_training_submit_refuses_a_switch_the_preset_would_ignore(alice, machine
     known = tuple(param for param in PRESETS["detect"].parameters if param.name != "no_steps")
     monkeypatch.setitem(PRESETS, "detect", replace(PRESETS["detect"], parameters=known))
 
-    with pytest.raises(BadSwitch, match="detect does not know -NoStep"):
+    with pytest.raises(BadSwitch, match=r"detect does not support -NoStep."):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells, extra="-NoStep"))
     request = TrainingRequest(name="own", version=cells, code=code, start_file="train.py", extra="-NoStep")
     own = jobs.submit(user=alice, request=request)

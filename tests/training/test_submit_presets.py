@@ -28,7 +28,7 @@ def test_training_submit_of_a_preset_for_processors_alone_needs_no_word_of_it(ap
     plain, on_cards = (api.post(API, sent | more, format="json") for more in ({}, {"gpus_per_node": 1}))
 
     assert plain.status_code == 201
-    assert "learns on processors alone. Ask for no cards." in str(on_cards.json())
+    assert "trains only on CPUs. Request no GPUs." in str(on_cards.json())
 
 
 def test_presets_for_cpus_only_ask_for_no_gpu_by_default(api, as_alice, alice):

@@ -12,20 +12,22 @@ from workers.resources.monitoring.rules import RULES, message_of
 #: rule → its sentence for 1, for 2, and in Chinese for 1
 COUNTED = {
     "unkillable": (
-        "On x nothing ends 1 process. Restart the machine, then let it take work again.",
-        "On x nothing ends 2 processes. Restart the machine, then let it take work again.",
+        "1 process on x cannot be killed. Restart the node, then resume scheduling.",
+        "2 processes on x cannot be killed. Restart the node, then resume scheduling.",
         "x 上有 1 个进程无法终止。请重启该机器，然后恢复接收作业。",
     ),
     "service_restarts": (
-        "x (digits) started again 1 time within an hour.",
-        "x (digits) started again 2 times within an hour.",
+        "x (digits) restarted 1 time within an hour.",
+        "x (digits) restarted 2 times within an hour.",
         "x（digits）一小时内重启了 1 次。",
     ),
     "certificate": (
-        "The site's certificate ends in 1 day.", "The site's certificate ends in 2 days.", "站点证书将在 1 天后到期。"
+        "The certificate of the site expires in 1 day.", ("The certificate of the site "
+                                                         "expires in 2 days."), "站点证书将在 1 天后到期。"
     ),
     "undelivered": (
-        "1 mail or webhook of the last hour was given up.", "2 mails or webhooks of the last hour were given up.",
+        "Delivery of 1 e-mail or webhook of the last hour failed.", ("Delivery of 2 e-mails or webhooks of the "
+                                                                    "last hour failed."),
         "最近一小时有 1 封邮件或 webhook 被放弃。",
     ),
 }  # fmt: skip
@@ -44,9 +46,9 @@ def test_alarm_sentence_counts_one_and_two_in_both_languages(key):
 
 
 def test_alarm_sentence_of_a_broken_figure_is_many_and_of_a_missing_one_breaks_nothing():
-    assert str(message_of("certificate", "x", 1.52, {})) == "The site's certificate ends in 1.5 days."
-    assert str(message_of("certificate", "x", 1.04, {})) == "The site's certificate ends in 1 day."
-    assert str(message_of("certificate", "x", None, {})) == "The site's certificate ends in – days."
+    assert str(message_of("certificate", "x", 1.52, {})) == "The certificate of the site expires in 1.5 days."
+    assert str(message_of("certificate", "x", 1.04, {})) == "The certificate of the site expires in 1 day."
+    assert str(message_of("certificate", "x", None, {})) == "The certificate of the site expires in – days."
 
 
 def test_alarm_rule_counts_its_threshold_on_pages_and_in_the_api(as_olga):

@@ -126,7 +126,7 @@ def test_alarm_waits_is_raised_once_and_ends(hot, olga, alice):
         alarms.update(hot, begun + timedelta(seconds=seconds))
     alarm = Alarm.objects.get()
     assert alarm.raised_at == begun + timedelta(seconds=61)
-    assert [str(row) for row in Delivery.objects.all()] == ["mail to ops@example.org: Warning: A card is hot"]
+    assert [str(row) for row in Delivery.objects.all()] == ["mail to ops@example.org: Warning: A GPU is overheating"]
     assert list(Notification.objects.values_list("user__username", "kind")) == [("olga", "alarm")]
 
     alarms.update(cool, begun + timedelta(seconds=106))
@@ -134,7 +134,7 @@ def test_alarm_waits_is_raised_once_and_ends(hot, olga, alice):
     alarm.refresh_from_db()
     assert alarm.ended_at == begun + timedelta(seconds=106)
     assert Delivery.objects.count() == 2
-    assert str(Delivery.objects.first().title) == "Over: Warning: A card is hot"
+    assert str(Delivery.objects.first().title) == "Resolved: Warning: A GPU is overheating"
 
 
 def test_alarm_is_raised_once_by_two_monitors_at_the_same_moment(db):
@@ -257,7 +257,7 @@ def test_monitor_sends_the_alarm_of_a_full_disk_that_nothing_can_record(db, monk
     watching.disk_full()
 
     assert [(mail.to, mail.subject) for mail in mailoutbox] == [
-        (["ops@example.org"], "[aiplatform] Critical: The disk is nearly full")
+        (["ops@example.org"], "[aiplatform] Critical: Disk almost full")
     ]
     assert not Alarm.objects.filter(rule__key="disk_full").exists()
 
@@ -271,8 +271,8 @@ def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot,
     alarms.update(hot, now())
     alarm = Alarm.objects.get()
 
-    assert "n1 gpu0 is at 95 °C." in as_olga.get("/alarms/").content.decode()
-    assert "1 alarm" in as_olga.get("/").content.decode()
+    assert "n1 gpu0 has reached 95 °C." in as_olga.get("/alarms/").content.decode()
+    assert "1 alert" in as_olga.get("/").content.decode()
     assert "1 alarm" not in as_alice.get("/").content.decode()
     assert [as_alice.get(path).status_code for path in ("/alarms/", f"/alarms/rules/{rule.pk}/")] == [403, 403]
     sent = {"enabled": "on", "severity": "critical", "threshold": "91.5", "for_s": "5"}
@@ -282,7 +282,7 @@ def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot,
     assert as_olga.post(f"/alarms/{alarm.pk}/silence/", {"hours": "4"}).status_code == 302
 
     api = as_olga.get("/api/v1/alarms/?state=firing").json()["results"]
-    assert [row["sentence"] for row in api] == ["n1 gpu0 is at 95 °C."]
+    assert [row["sentence"] for row in api] == ["n1 gpu0 has reached 95 °C."]
     body = {"severity": "warning"}
     changed = as_olga.patch(f"/api/v1/alarm-rules/{rule.pk}/", body, content_type="application/json")
     assert changed.json()["severity"] == "warning"
@@ -364,7 +364,7 @@ def test_alarm_addresses_are_checked_added_and_removed(as_olga, hot):
     row = AlarmAddress.objects.get()
 
     assert as_olga.post(f"{add}{row.pk}/test/").status_code == 302
-    assert str(Delivery.objects.get().title) == "A test of the alarms"
+    assert str(Delivery.objects.get().title) == "Test alert"
     assert (
         as_olga.post(f"{add}{row.pk}/", {"channel": "mail", "target": "b@example.org", "least": "critical"}).url == add
     )

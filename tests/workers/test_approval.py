@@ -63,7 +63,7 @@ def test_approval_holds_a_job_back_until_it_is_given(put, chief):
 
     scheduler.tick()
 
-    assert told == "Waits until somebody in charge of its cluster lets it start."
+    assert told == "Waiting for approval by a cluster administrator."
     assert state(job) == "assigned"
 
 
@@ -74,8 +74,8 @@ def test_approval_refused_ends_the_job_with_the_word(put, chief, alice):
 
     job.refresh_from_db()
     assert (job.state, job.reason) == ("stopped", "refused")
-    assert str(job.message) == "Its start was refused: Use the small cards."
-    assert [str(one.title) for one in alice.notifications.all()] == ["Command “lab” was refused"]
+    assert str(job.message) == "The start was rejected: Use the small cards."
+    assert [str(one.title) for one in alice.notifications.all()] == ["Command “lab” was denied"]
 
 
 def test_approval_tells_those_in_charge_once_and_the_owner_of_the_answer(put, chief, alice):
@@ -83,7 +83,7 @@ def test_approval_tells_those_in_charge_once_and_the_owner_of_the_answer(put, ch
     approval.request([job])
     approval.answer(job.approval, grant=True, by=chief)
 
-    assert [str(one.title) for one in chief.notifications.all()] == ["Alice wants to start Command “lab”"]
+    assert [str(one.title) for one in chief.notifications.all()] == ["Alice requests to start Command “lab”"]
     assert [str(one.title) for one in alice.notifications.all()] == ["Command “lab” was approved"]
 
 

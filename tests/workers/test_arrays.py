@@ -77,7 +77,7 @@ def test_array_runs_as_many_jobs_at_a_time_as_it_may(put):
     assert arrays.states(array) == {"assigned": 2, "queued": 4}
     assigned = Job.objects.filter(state="assigned").order_by("array_index")
     assert list(assigned.values_list("array_index", flat=True)) == [0, 1]
-    assert Job.objects.get(pk=jobs[2].pk).wait_sentence == "As many jobs of its array run as may run at a time: 2."
+    assert Job.objects.get(pk=jobs[2].pk).wait_sentence == "The maximum number of jobs of the array is running: 2."
 
 
 def test_array_job_is_told_its_index(put):
@@ -140,7 +140,7 @@ def test_array_that_follows_others_too_often_is_refused(alice, cluster, monkeypa
     monkeypatch.setattr(submission, "MAX_PAIRS", 3)
     others = [work.job(alice, cluster).pk for _ in range(2)]
 
-    with pytest.raises(Invalid, match="more than 3 times") as refused:
+    with pytest.raises(Invalid, match="The jobs of this array would have more than 3 dependencies in") as refused:
         submission.submit_array(
             owner=alice, cluster=cluster, kind="command", name="fold", indices=arrays.parse("0-1"),
             following=Following(after=others),

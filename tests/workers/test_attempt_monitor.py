@@ -42,7 +42,7 @@ def test_attempt_monitor_restarts_a_failed_service_after_a_delay(service):
     look(service)
 
     assert (service.state, service.desired) == ("queued", "run")
-    assert "starts again in 1 s" in str(service.message)
+    assert "It restarts in 1 s." in str(service.message)
     assert service.not_before is not None
     assert Device.objects.get(kind="gpu").used == 0
 
@@ -57,7 +57,7 @@ def test_attempt_monitor_starts_no_service_again_whose_program_says_it_would_fai
     look(service)
 
     assert (service.state, service.not_before) == ("failed", None)
-    assert str(service.message) == "The model cannot be loaded: X. The service is not started again."
+    assert str(service.message) == "The model cannot be loaded: X. The endpoint is not restarted."
     assert Device.objects.get(kind="gpu").used == 0
 
 
@@ -71,8 +71,8 @@ def test_attempt_monitor_says_that_the_disk_was_full_when_a_program_failed(alice
 
     assert job.state == "failed"
     assert str(job.message) == (
-        "The disk was full while it ran. The program ended with exit code 1. Its log says more. "
-        "Free disk space and start it again."
+        "The disk was full while the job ran. The program exited with code 1. See its log. Free disk "
+        "space and start it again."
     )
 
 
@@ -227,7 +227,7 @@ def test_job_release_says_for_whom_and_queues_at_the_old_place(service):
     actions.release(service.pk, for_job=77)
     look(service)
 
-    assert (service.state, str(service.message)) == ("preempting", "Makes room for job 77, which is urgent.")
+    assert (service.state, str(service.message)) == ("preempting", "Preempted by job 77, which is urgent.")
     assert records.read_request(run.path) == "suspend"
     assert service.makes_room_for == 77
 
@@ -239,7 +239,7 @@ def test_job_release_says_for_whom_and_queues_at_the_old_place(service):
     assert (service.state, service.desired, service.queued_at) == ("queued", "run", began)
     assert service.resume_from.endswith("step-000005")
     assert service.makes_room_for is None
-    assert str(service.message) == "Made room; it goes on from its checkpoint."
+    assert str(service.message) == "Preempted; continues from its checkpoint."
 
 
 def test_job_release_of_a_paused_job_comes_back_paused(service):
@@ -252,7 +252,7 @@ def test_job_release_of_a_paused_job_comes_back_paused(service):
     look(service)
 
     assert (service.state, service.desired) == ("queued", "pause")
-    assert str(service.message) == "Did not leave in time and was ended; it starts over, as it left no checkpoint."
+    assert str(service.message) == "Did not exit in time and was killed; it starts over, because it had no checkpoint."
 
 
 def test_job_release_is_refused_before_its_time_or_twice(service):
@@ -261,9 +261,9 @@ def test_job_release_is_refused_before_its_time_or_twice(service):
     age(service)
     actions.release(service.pk, for_job=77)
 
-    with pytest.raises(IllegalMove, match="running work"):
+    with pytest.raises(IllegalMove, match="running jobs"):
         actions.release(service.pk, for_job=78)
-    with pytest.raises(IllegalMove, match="making room"):
+    with pytest.raises(IllegalMove, match=r"The job is being preempted."):
         actions.pause(service)
 
 

@@ -56,8 +56,8 @@ def test_machine_page_says_rates_unknown_cards_and_advice(machine, as_alice):
     page = as_alice.get(f"/cluster/nodes/{machine.pk}/").content.decode()
 
     assert page.count("FP64 7.8, FP32 15.7, mixed 125 TFLOPS") == 7
-    assert page.count("Not in the card catalogue") == 1
-    assert "64 GiB, is less than that of its cards, 128 GiB" in page
+    assert page.count("Not in the GPU catalog") == 1
+    assert "64 GiB, is smaller than that of its GPUs, 128 GiB" in page
 
 
 def test_api_gives_known_rates_and_null_for_other_cards(machine, api):
@@ -81,5 +81,5 @@ def test_doctor_says_rates_and_advice(monkeypatch, capsys):
 
     found = json.loads(capsys.readouterr().out)["findings"]
     assert "mixed 125 TFLOPS" in found[0]["text"]
-    assert "Not in the card catalogue" in found[1]["text"]
+    assert "Not in the GPU catalog" in found[1]["text"]
     assert (found[2]["what"], found[2]["level"]) == ("memory", "warning")

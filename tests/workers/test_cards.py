@@ -49,7 +49,7 @@ def test_card_that_failed_is_drained_and_its_job_fails_with_the_reason(node, on_
     assert first == ["ok", state, "ok"]  # offered no more, at once
     assert (mine.state, mine.reason) == ("failed", "device_failed")
     assert word in str(mine.message)
-    assert "Card 1 of node1" in str(mine.message)
+    assert "GPU 1 of node1" in str(mine.message)
     assert Job.objects.get(pk=others.pk).state == "running"
     assert list(node.events.values_list("event", "device__index")) == [(f"device_{state}", 1)]
 
@@ -111,7 +111,7 @@ def test_agent_health_reports_a_changed_number_of_cards():
         agent.register()
 
     node = Node.objects.get()
-    assert [str(event.message) for event in node.events.all()] == ["It had 2 cards and has 1 now."]
+    assert [str(event.message) for event in node.events.all()] == ["Had 2 GPUs, now has 1."]
     assert health(node) == ["ok", "gone"]
 
 

@@ -191,18 +191,18 @@ def test_running_job_hears_that_its_cards_wait_for_data(alice, cluster, as_alice
 
     page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
 
-    assert ("Its cards computed only 8 % of the time" in page) == hinted
-    assert ("It could be faster" in page) == hinted
+    assert ("The GPUs computed only 8 % of the time" in page) == hinted
+    assert ("Performance hint" in page) == hinted
 
 
 @pytest.mark.parametrize(
     ("reported", "said"),
     [
-        ({"system/cpu": 390.0}, "98 % of its processor cores were at work"),
-        ({"system/cpu": 120.0}, "Mostly the data come too slowly"),
-        ({"system/cpu": 390.0, "train/data_ms": 60.0, "train/step_ms": 80.0}, "during 75 % of each step"),
-        ({"loader_wait": 0.5}, "during 50 % of each step"),
-        ({"data_time": 0.01, "time": 0.5}, "Mostly the data come too slowly"),
+        ({"system/cpu": 390.0}, "98 % of the CPU cores were busy"),
+        ({"system/cpu": 120.0}, "usually because data loading is too slow"),
+        ({"system/cpu": 390.0, "train/data_ms": 60.0, "train/step_ms": 80.0}, "75 % of each step was spent waiting"),
+        ({"loader_wait": 0.5}, "50 % of each step was spent waiting"),
+        ({"data_time": 0.01, "time": 0.5}, "usually because data loading is too slow"),
     ],
 )
 def test_running_job_hears_what_its_cards_wait_for(alice, cluster, as_alice, reported, said):
@@ -215,7 +215,7 @@ def test_running_job_hears_what_its_cards_wait_for(alice, cluster, as_alice, rep
 
     for tab in ("overview", "console", "metrics"):
         page = as_alice.get(f"/jobs/{job.pk}/?tab={tab}").content.decode()
-        assert "Its cards computed only 8 % of the time" in page
+        assert "The GPUs computed only 8 % of the time" in page
         assert said in page
 
 
@@ -224,7 +224,7 @@ def test_running_job_that_computes_hears_nothing_however_busy_its_cores_are(alic
     idle_cards(job, percent=90.0)
     curves.report(job.attempts.get(), "system/cpu", [(look, 400.0) for look in range(30)])
 
-    assert "It could be faster" not in as_alice.get(f"/jobs/{job.pk}/?tab=metrics").content.decode()
+    assert "Performance hint" not in as_alice.get(f"/jobs/{job.pk}/?tab=metrics").content.decode()
 
 
 @pytest.mark.parametrize("kind", ["environment", "service", "board"])
@@ -240,9 +240,9 @@ def test_retry_after_a_lack_of_memory_is_told_its_cause_and_not_that_it_is_slow(
 
     page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
 
-    assert "It held more memory than it may." in page
+    assert "The job exceeded its memory limit." in page
     assert "Likely cause" in page
-    assert "It could be faster" not in page
+    assert "Performance hint" not in page
 
 
 @pytest.fixture

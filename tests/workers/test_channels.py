@@ -54,7 +54,7 @@ def test_refusal_of_the_server_has_its_words(reachable):
         channels.connect(channels.way_to(reachable), {"act": "port", "port": 1})
 
     assert caught.value.code == "refused"
-    assert caught.value.message == "The job refused: nothing of this job listens on port 1."
+    assert caught.value.message == "The job rejected the request: nothing of this job listens on port 1."
 
 
 def test_way_to_what_cannot_be_reached(reachable, kind):

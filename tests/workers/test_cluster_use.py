@@ -55,8 +55,8 @@ def test_cluster_use_marks_the_job_started_beyond_the_guarantee_as_borrowed(thre
     page = signed_in(alice).get(f"/jobs/{three_jobs[2].pk}/").content.decode()
     other = signed_in(alice).get(f"/jobs/{three_jobs[0].pk}/").content.decode()
 
-    assert "on borrowed cards: may be preempted" in page
-    assert "on borrowed cards" not in other
+    assert "on borrowed GPUs: may be preempted" in page
+    assert "on borrowed GPUs" not in other
 
 
 def test_cluster_page_shows_members_who_works_and_outsiders_nothing(as_alice, as_bob, as_anna, lab, three_jobs, bob):
@@ -99,14 +99,14 @@ def test_cluster_page_tells_people_without_a_cluster_whom_to_ask(olga):
 
     pages = [rosa.get(url).content.decode() for url in ("/", "/account/")]
 
-    assert all("You belong to no cluster yet" in page and "Olga" in page for page in pages)
+    assert all("You are not a member of a cluster" in page and "Olga" in page for page in pages)
 
 
 def test_cluster_settings_switch_the_current_cluster(as_alice, alice, lab, three_jobs):
     page = as_alice.get("/account/").content.decode()
     as_alice.post("/current-cluster/", {"cluster": lab.pk, "next": "/account/"})
 
-    assert "Make current" in page
+    assert "Set as current" in page
     assert members.current(alice) == lab
 
 

@@ -36,7 +36,7 @@ def test_cluster_quota_guarantees_what_is_left_and_no_more(lab):
         clusters.save(None, name="vision", devices={"gpu": Quota(2)})
 
     assert [(one.kind, one.present, one.guaranteed, one.free) for one in left] == [("gpu", 4, 3, 1), ("cpu", 64, 0, 64)]
-    assert refused.value.message == "2 × GPU asked for, 1 of 4 are left. Guaranteed so far: lab 3."
+    assert refused.value.message == "2 × GPU requested; 1 of 4 are unallocated. Guaranteed so far: lab 3."
     assert refused.value.blamed == "guaranteed_gpu"
     assert not VirtualCluster.objects.filter(name="vision").exists()
 
@@ -52,10 +52,10 @@ def test_cluster_quota_shares_out_cores_like_cards(lab, as_olga, alice):
 
     assert page.status_code == 302
     assert planner_input.quotas_of(lab)["cpu"] == Quota(40, borrows=True, per_user=8)
-    assert api.json()["detail"] == "65 × CPU slots asked for, the machines have 64."
+    assert api.json()["detail"] == "65 × CPU slots requested; the nodes have 64."
     members.add(lab, [alice])
     too_many = {"owner": alice, "cluster": lab, "kind": "command", "name": "wide", "cpus": 9.0}
-    with pytest.raises(DomainError, match="9 cores asked, lab allows 8 CPU slots per person"):
+    with pytest.raises(DomainError, match=r"lab allows 8 CPU slots per user."):
         submission.submit(**too_many)
 
 
@@ -91,8 +91,8 @@ def test_cluster_in_use_is_not_deleted_and_says_by_whom(lab, alice, bob):
     with pytest.raises(clusters.StillInUse) as refused:
         clusters.delete(lab)
 
-    used = f"Alice runs “first” (#{running.pk}), Bob waits with “second” (#{waiting.pk})"
-    assert refused.value.message == f"lab is in use: {used}. Let them end, or stop them, first."
+    used = f"“first” (#{running.pk}) of Alice is running, “second” (#{waiting.pk}) of Bob is queued"
+    assert refused.value.message == f"lab is in use: {used}. Wait until they end, or stop them."
 
 
 def test_cluster_deletion_frees_name_and_cards_and_keeps_past_jobs(lab, alice):
@@ -151,7 +151,7 @@ def test_cluster_group_whose_people_work_there_is_not_taken_out(lab, alice):
     members.add_group(lab, team)
     work.job(alice, lab, name="first", state="running")
 
-    with pytest.raises(members.StillInUse, match="Alice runs “first”"):
+    with pytest.raises(members.StillInUse, match=r"Stop these jobs first."):
         members.remove_group(lab, team)
 
 
@@ -196,8 +196,8 @@ def test_job_bounds_refuse_more_than_the_ceiling_with_the_figures(cluster):
     with pytest.raises(bounds.OverLimit) as memory:
         bounds.check(cluster, "gpu", 22, 81 * 1024)
 
-    assert cores.value.message == "23 cores asked for; a job on GPU in default may use at most 22."
-    assert memory.value.message == "81 GiB of memory asked for; a job on GPU in default may use at most 80 GiB."
+    assert cores.value.message == "23 cores requested; a job on GPU in default can use at most 22."
+    assert memory.value.message == "81 GiB of memory requested; a job on GPU in default can use at most 80 GiB."
 
 
 def test_job_bounds_act_at_once_and_for_their_kind_only(cluster):
@@ -208,7 +208,7 @@ def test_job_bounds_act_at_once_and_for_their_kind_only(cluster):
 
 
 def test_job_bounds_in_the_wrong_order_are_refused(cluster):
-    with pytest.raises(bounds.Invalid, match="least memory"):
+    with pytest.raises(bounds.Invalid, match=r"The minimum memory exceeds the maximum."):
         bounds.set_bounds(cluster, "gpu", bounds.Bounds(1, 8, 8192, 4096))
 
 
@@ -231,7 +231,7 @@ def test_job_restore_is_refused_when_its_cluster_was_deleted(lab, alice):
 
     restore = next(button for button in buttons.list_buttons(Job.objects.get(pk=ended.pk)) if button.verb == "restore")
 
-    assert restore.why == "Its cluster was deleted. Start it anew in another one."
+    assert restore.why == "The cluster of this job was deleted. Start a new job in another cluster."
 
 
 def test_c05_cluster_administrator_does_not_unseat_other_administrators(lab, alice, bob, olga):

@@ -55,7 +55,7 @@ def test_dependency_on_an_end_starts_after_a_failure_too(put):
     assert state(behind) == "assigned"
     assert (in_vain.state, in_vain.reason) == ("stopped", "dependency")
     assert str(in_vain.message) == (
-        f"Job {first.pk} did not complete, so this one was not started. Restore that one, then this one."
+        f"Job {first.pk} did not complete, so this job was not started. Restore that job, then this one."
     )
 
 
@@ -79,9 +79,9 @@ def test_dependency_refuses_unknown_jobs_those_of_others_and_failed_ones_all_at_
         put(after=[his.pk, failed.pk], after_end=[987_654])
 
     told = refused.value.sentences
-    assert f"There is no job {his.pk} of yours" in told
+    assert f"You have no job {his.pk}" in told
     assert f"Job {failed.pk} did not complete" in told
-    assert "There is no job 987654 of yours" in told
+    assert "You have no job 987654" in told
 
 
 def test_dependency_refuses_a_circle(put, alice):
@@ -90,7 +90,7 @@ def test_dependency_refuses_a_circle(put, alice):
     third = put(after=[second.pk])
 
     for wrong in (first, third):
-        with pytest.raises(Invalid, match="waits for this one itself"):
+        with pytest.raises(Invalid, match=r"depends on this job. Remove it."):
             following.change(first, Following(after=[wrong.pk]), by=alice)
     assert list(first.dependencies.all()) == []
 
@@ -106,7 +106,7 @@ def test_dependencies_of_a_waiting_job_are_changed_on_its_page_and_by_the_api(pu
     assert kept == {first.pk, second.pk}
     assert answer.json()["follows"] == [{"id": second.pk, "state": "queued", "needs": "end"}]
     assert as_bob.get(f"/jobs/{behind.pk}/follow/").status_code == 404
-    assert "Follows the jobs" in as_alice.get(f"/jobs/{behind.pk}/").content.decode()
+    assert "Depends on jobs" in as_alice.get(f"/jobs/{behind.pk}/").content.decode()
 
 
 def test_page_of_a_waiting_job_shows_the_progress_of_the_job_it_follows(put, as_alice):
@@ -126,7 +126,7 @@ def test_dependencies_of_a_job_that_began_stay(put, alice):
     first, behind = put(), put()
     Scheduler().tick()
 
-    with pytest.raises(IllegalMove, match="Only a waiting job"):
+    with pytest.raises(IllegalMove, match=r"Only a queued job can have dependencies."):
         following.change(behind, Following(after=[first.pk]), by=alice)
 
 

@@ -62,12 +62,12 @@ def test_device_rules_are_told_to_scripts(api, mixed):
 @pytest.mark.parametrize(
     ("asked", "field", "says"),
     [
-        ({"device_kind": "npu", "gpus_per_node": 3}, "gpus_per_node", "takes 0, 1, 2, 4, 8 per machine"),
-        ({"device_kind": "npu", "gpus_per_node": 4, "nodes": 2}, "gpus_per_node", "takes 8 cards of kind NPU on each"),
-        ({"device_kind": "npu", "gpus_per_node": 1, "share": 4}, "share", "are not shared"),
-        ({"device_kind": "cpu", "gpus_per_node": 1}, "gpus_per_node", "The processor has no cards"),
-        ({"device_model": "NVIDIA B300", "gpus_per_node": 1}, "device_model", "No machine has a card NVIDIA B300"),
-        ({"device_model": "NVIDIA H100", "gpus_per_node": 3}, "gpus_per_node", "the largest machine has 2"),
+        ({"device_kind": "npu", "gpus_per_node": 3}, "gpus_per_node", "can use 0, 1, 2, 4, 8 per node"),
+        ({"device_kind": "npu", "gpus_per_node": 4, "nodes": 2}, "gpus_per_node", "uses 8 devices of kind NPU"),
+        ({"device_kind": "npu", "gpus_per_node": 1, "share": 4}, "share", "cannot be shared"),
+        ({"device_kind": "cpu", "gpus_per_node": 1}, "gpus_per_node", "The CPU has no GPUs"),
+        ({"device_model": "NVIDIA B300", "gpus_per_node": 1}, "device_model", "No node has a GPU NVIDIA B300"),
+        ({"device_model": "NVIDIA H100", "gpus_per_node": 3}, "gpus_per_node", "the largest node has 2"),
         ({"device_kind": "gpu", "gpus_per_node": 1, "nodes": 3}, "nodes", "only 2 exist"),
     ],
 )
@@ -99,7 +99,7 @@ def test_form_shows_the_type_of_device_with_its_rules_and_keeps_it_in_a_clone(as
     job = Job.objects.get()
     assert 'data-device-rules="npu"' in page
     assert "data-device-total" in page
-    assert "takes 0, 1, 2, 4, 8 per machine" in str(wrong.context["form"].errors["gpus_per_node"])
+    assert "can use 0, 1, 2, 4, 8 per node" in str(wrong.context["form"].errors["gpus_per_node"])
     assert (job.device_kind, job.gpus_per_node) == ("npu", 4)
     assert as_alice.get(f"/commands/new/?clone={job.pk}").context["form"]["device"].value() == "npu"
 
@@ -125,9 +125,9 @@ def test_presets_and_services_take_no_npu(api, alice, mixed):
 
     answer = api.post("/api/v1/training/jobs/", sent, format="json")
 
-    assert "Presets learn on GPUs" in answer.json()["errors"]["device_kind"][0]
+    assert "Presets train on GPUs" in answer.json()["errors"]["device_kind"][0]
 
 
 def test_kind_of_job_refuses_devices_that_its_programs_cannot_use(alice, mixed, cluster):
-    with pytest.raises(DomainError, match="does not compute on cards of kind NPU"):
+    with pytest.raises(DomainError, match="does not run on devices of kind NPU"):
         submission.check(alice, "evaluation", cluster=cluster, cpus=1.0, gpus_per_node=1, device_kind="npu")

@@ -64,7 +64,7 @@ def test_job_does_not_start_where_the_outputs_are_gone(placed, alice, cluster):
 
     job.refresh_from_db()
     assert job.state == "failed"
-    assert f"The outputs of job {first.pk}, which this one reads, are gone." in str(job.message)
+    assert f"The outputs of job {first.pk}, which this job reads, no longer exist." in str(job.message)
 
 
 def test_outputs_are_those_of_own_jobs_and_one_has_to_complete_first(api, alice, bob, cluster, machine_of_jobs):
@@ -75,9 +75,7 @@ def test_outputs_are_those_of_own_jobs_and_one_has_to_complete_first(api, alice,
     refused = api.post("/api/v1/commands/", sent | {"outputs_of": [others.pk]}, format="json").json()
     taken = api.post("/api/v1/commands/", sent | {"outputs_of": [running.pk]}, format="json").json()
 
-    assert refused["errors"]["outputs_of"] == [
-        f"There is no job {others.pk} of yours. Give the number of one of your jobs."
-    ]
+    assert refused["errors"]["outputs_of"] == [f"You have no job {others.pk}. Enter the number of one of your jobs."]
     rows = Job.objects.get(pk=taken["id"]).dependencies.values_list("on_id", "needs", "outputs")
     assert list(rows) == [(running.pk, "success", True)]
 

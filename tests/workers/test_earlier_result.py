@@ -42,13 +42,13 @@ def test_result_stays_where_the_next_attempt_fails(completed, as_alice):
     results.publish(job.pk)
 
     assert job.state == "finished_early"
-    assert str(job.message) == "The earlier result stays; attempt 2 did not end well. The program failed"
-    assert "The earlier result stays" in page
+    assert str(job.message) == "The earlier result is kept; attempt 2 failed. The program failed"
+    assert "The earlier result is kept; attempt" in page
     assert list(job.attempts.order_by("number").values_list("state", "reason")) == [
         ("finished_early", ""), ("failed", "user_code"),
     ]  # fmt: skip
     assert [(row.kind, str(row.title)) for row in Notification.objects.all()] == [
-        ("failed", "Command “own”: the new attempt failed, the earlier result stays")
+        ("failed", "Command “own”: the new attempt failed; the earlier result is kept")
     ]
 
 

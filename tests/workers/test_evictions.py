@@ -211,7 +211,7 @@ def test_eviction_buttons_say_why_they_are_disabled(running):
     shut = {button.verb: button.why for button in buttons.list_buttons(running) if not button.allowed}
 
     assert set(shut) == {"pause", "continue", "suspend", "finish", "restore"}
-    assert "off its cards" in shut["continue"]
+    assert "left its GPUs" in shut["continue"]
 
 
 @pytest.mark.parametrize("boot", ["same", "another"])

@@ -79,7 +79,7 @@ def test_forced_stop_goes_beyond_a_stop_that_is_under_way(as_olga, as_alice, run
 
     assert before == ("stopping", "stop")
     assert again.status_code == 409
-    assert (answer.status_code, answer.json()["sentence"]) == (202, "Forced stop asked.")
+    assert (answer.status_code, answer.json()["sentence"]) == (202, "Force stop requested.")
     assert (running.state, running.reason, word(running)) == ("stopping", "owner", "kill")
     assert running.events.filter(event="force_requested", by__username="olga").exists()
     [line] = AuditEntry.objects.filter(verb="job_forced")
@@ -107,7 +107,7 @@ def test_forced_stop_says_that_a_silent_machine_can_do_nothing_yet(as_olga, runn
 
     said = force(as_olga, running).json()["sentence"]
 
-    assert said.startswith("Forced stop asked, but node1 has not answered for 75 s.")
+    assert said.startswith("Force stop requested, but node1 has not responded for 75 s.")
 
 
 def test_forced_stop_of_what_waits_ends_it_and_of_what_ended_is_refused(olga, alice, cluster, kind):
@@ -139,7 +139,7 @@ def test_job_page_offers_the_forced_stop_to_operators_while_it_lives(as_olga, as
     running.refresh_from_db()
 
     assert ["job-force" in page for page in pages] == [True, False]
-    assert "without time to save anything?" in pages[0]
+    assert "immediately, without saving?" in pages[0]
     assert refused.status_code == 404
     assert answer.status_code == 200
     assert running.forced_at is not None

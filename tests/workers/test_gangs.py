@@ -110,7 +110,7 @@ def test_gang_waits_only_so_long_for_a_silent_machine(gang, monkeypatch):
     first(gang, watched)
 
     assert gang.state == "queued"
-    assert str(gang.attempts.get().message) == "The part on its node 2 ended."
+    assert str(gang.attempts.get().message) == "The process on node rank 2 exited."
 
 
 def test_gang_fails_whole_when_one_rank_fails(gang):
@@ -120,7 +120,7 @@ def test_gang_fails_whole_when_one_rank_fails(gang):
 
     first(gang)
 
-    said = "The part on its node 2 ended. The program ended with exit code 3. Its log says more."
+    said = "The process on node rank 2 exited. The program exited with code 3. See its log."
     assert (gang.state, gang.reason, str(gang.message)) == ("failed", "gang_partner", said)
 
 
@@ -135,7 +135,7 @@ def test_f44_gang_whose_program_was_killed_starts_again_whole(gang, beginner):
     first(gang, first(gang))
 
     assert gang.state == "queued"
-    assert str(gang.attempts.get().message) == f"The part on its node {beginner + 1} was killed."
+    assert str(gang.attempts.get().message) == f"The process on node rank {beginner + 1} was killed."
 
 
 OVER_DISK = {"signal": "SIGTERM", "limit": "disk", "disk_limit_bytes": 1 << 30, "disk_bytes": 2 << 30}

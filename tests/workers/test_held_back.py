@@ -88,7 +88,7 @@ def test_held_back_job_says_why_on_its_row(alice, cluster):
     Scheduler().tick()
 
     behind.refresh_from_db()
-    assert behind.wait_sentence == f"Starts once job {first.pk} has completed."
+    assert behind.wait_sentence == f"Starts when job {first.pk} has completed."
     assert behind.position is None
 
 

@@ -180,7 +180,7 @@ def test_job_users_who_may_not_read_the_data_are_told_before_the_program_runs(pl
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("failed", "launch_failed")
-    assert f"who may not read {private}" in str(job.message)
+    assert f"who cannot read {private}" in str(job.message)
 
 
 def test_up_closes_the_data_folder_and_the_database_of_an_older_installation(tmp_path, monkeypatch):

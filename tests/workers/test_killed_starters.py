@@ -167,7 +167,7 @@ def test_launching_says_why_a_supervisor_could_not_begin_and_nobody_begins_it_la
     job.refresh_from_db()
 
     assert (job.state, job.reason, str(job.message)) == (
-        "failed", "launch_failed", "It could not be started: no room for it",
+        "failed", "launch_failed", "The job could not be started: no room for it",
     )  # fmt: skip
     assert subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(home)], check=False, timeout=90).returncode == 3
     assert not (home / records.LOG).exists()
@@ -188,7 +188,10 @@ def test_launching_says_what_the_supervisor_says_of_a_disk_that_takes_no_record(
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("why", "said"),
-    [({"error": "no room for it"}, ("failed", "launch_failed")), ({"requested": "stop"}, ("stopped", "owner"))],
+    [
+        ({"error": "The container engine of node"}, ("failed", "launch_failed")),
+        ({"requested": "stop"}, ("stopped", "owner")),
+    ],
 )
 def test_attempt_monitor_ends_what_was_refused_by_somebody_killed_before_he_could_say_so(placed, why, said):
     job, attempt = placed(["true"])

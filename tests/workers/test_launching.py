@@ -155,7 +155,7 @@ def test_launching_a_kind_that_hangs_ends_in_words_and_frees_the_cards(placed, k
 
     assert time.monotonic() - begun < 30
     assert (job.state, job.reason) == ("failed", "launch_failed")
-    assert str(job.message) == "It could not be started: preparing it took longer than 0.2 s."
+    assert str(job.message) == "The job could not be started: preparing it took longer than 0.2 s."
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 

@@ -169,7 +169,7 @@ def test_agent_does_not_take_another_machines_name(monkeypatch):
 
     agent.run(lambda: False)
 
-    assert "Another machine is named n1" in agent.refusal
+    assert "Another node is named n1." in agent.refusal
 
 
 def test_node_pages_and_api_obey_the_role(over_tcp, as_olga, as_alice):
@@ -185,7 +185,7 @@ def test_node_pages_and_api_obey_the_role(over_tcp, as_olga, as_alice):
     assert his.get(f"/cluster/nodes/{node.pk}/").status_code == 200
     assert hers.post(act).status_code == 302
     assert Node.objects.get().drain
-    assert "Takes no new work." in hers.get(f"/cluster/nodes/{node.pk}/").content.decode()
+    assert "Accepts no new jobs." in hers.get(f"/cluster/nodes/{node.pk}/").content.decode()
     assert hers.post(api.replace("drain", "undrain")).json()["state"] == "live"
 
 

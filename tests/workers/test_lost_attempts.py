@@ -47,7 +47,7 @@ def test_lost_attempt_of_a_job_that_was_to_finish_ends_as_that(orphan, saved, st
     look(orphan)
 
     assert (orphan.state, orphan.attempts.get().reason) == (state, "supervisor_lost")
-    assert ("what it had saved is the result" in str(orphan.message)) == (state == "finished_early")
+    assert ("Finished early; the last saved state is the result." in str(orphan.message)) == (state == "finished_early")
 
 
 def test_lost_attempt_of_a_silent_machine_finishes_nothing_since_it_may_run_on(orphan):
@@ -77,7 +77,7 @@ def test_lost_attempt_of_a_restored_job_leaves_it_its_earlier_result_when_it_is_
     lose(orphan, at_most=at_most)
 
     assert (orphan.state, orphan.attempts.get(number=2).state) == (state, "lost")
-    assert ("The earlier result stays" in str(orphan.message)) == (state == "succeeded")
+    assert ("The earlier result is kept; attempt" in str(orphan.message)) == (state == "succeeded")
 
 
 def lose(job: Job, **more: int) -> None:

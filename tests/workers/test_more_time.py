@@ -36,10 +36,10 @@ def asked(running, alice, olga):
 def test_more_time_request_reaches_administrators_and_the_event_log(asked, olga, bob, cluster, running):
     told = Notification.objects.get(user=olga, kind="approval")
 
-    assert (str(told.title), str(told.text)) == ("Alice asks for 5 h more for “long”", "two more epochs")
+    assert (str(told.title), str(told.text)) == ("Alice requests 5 h more for “long”", "two more epochs")
     assert told.url == f"/clusters/{cluster.pk}/requests/"
     assert not Notification.objects.filter(user=bob).exists()
-    assert str(running.events.get(event="time_requested").message) == "5 h more asked for."
+    assert str(running.events.get(event="time_requested").message) == "5 h more requested."
 
 
 def test_more_time_granted_moves_the_limit_at_once_and_tells_the_owner(asked, running, alice, olga):
@@ -54,7 +54,7 @@ def test_more_time_granted_moves_the_limit_at_once_and_tells_the_owner(asked, ru
 def test_more_time_request_is_answered_once(asked, running, olga):
     more_time.answer(asked, grant=False, by=olga, word="others wait")
 
-    with pytest.raises(more_time.NoTimeNeeded, match="answered already"):
+    with pytest.raises(more_time.NoTimeNeeded, match=r"This request was already answered."):
         more_time.answer(asked, grant=True, by=olga)
 
     running.refresh_from_db()
@@ -62,12 +62,12 @@ def test_more_time_request_is_answered_once(asked, running, olga):
 
 
 def test_more_time_request_is_refused_twice_or_without_need(asked, running, alice, bob, cluster):
-    with pytest.raises(more_time.NoTimeNeeded, match="waits for an answer"):
+    with pytest.raises(more_time.NoTimeNeeded, match="already pending"):
         more_time.request_time(running, hours=1, reason="again", by=alice)
     cluster.max_runtime = None
     cluster.save()
     free = work.job(bob, cluster, state="running")
-    with pytest.raises(more_time.NoTimeNeeded, match="as long as it needs"):
+    with pytest.raises(more_time.NoTimeNeeded, match="no time limit"):
         more_time.request_time(free, hours=1, reason="why not", by=bob)
 
 
@@ -125,7 +125,7 @@ def test_overdue_warns_a_job_once_before_its_time_is_over(running, alice):
 
     assert early == 0
     assert [str(e.message) for e in running.events.filter(event="time_nearly_up")] == [
-        "Its maximum run time of 10 h is nearly over."
+        "The maximum run time of 10 h is almost reached."
     ]
     assert str(Notification.objects.get(user=alice, kind="time").title) == "“long” is close to its maximum run time"
 

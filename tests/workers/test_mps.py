@@ -363,12 +363,12 @@ def test_mps_policy_is_the_same_on_page_api_and_command(control, share, node, ol
     off = browser.get(f"/api/v1/nodes/{node.pk}/").json()
     call_command("node", "mps-on", node.name)
 
-    assert "take turns" in before
+    assert "time slicing" in before
     assert (allowed["mps"], off["mps"], allowed["mps_not"]) == (True, False, [])
-    assert "1 daemon runs, 0 programs." in running
+    assert "1 daemon is running, 0 programs." in running
     assert "25 %" in running
     assert "2.50 times as many steps" in running
-    assert "Forbid MPS" in running
+    assert "Disable MPS" in running
     assert list(node.events.order_by("pk").values_list("event", flat=True)) == [
         "mps_allowed",
         "mps_forbidden",

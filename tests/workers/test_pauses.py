@@ -64,10 +64,10 @@ def test_pause_that_reaches_the_limit_gives_the_cards_back_after_a_warning(pause
 
     assert (early, warned, again, over) == ([], [paused.pk], [], [paused.pk])
     assert str(told) == (
-        "It has been paused for almost 24 h, as long as its cluster allows. Continue it, or it saves, gives its cards "
-        "back and goes on when you continue it later."
+        "The job has been paused for almost 24 h, the limit of its cluster. Continue it; otherwise it "
+        "saves a checkpoint, releases its GPUs and resumes when you continue it later."
     )
-    assert str(Notification.objects.get(user=alice, kind="idle").title) == "“long” is paused and holds its cards"
+    assert str(Notification.objects.get(user=alice, kind="idle").title) == "“long” is paused and holds its GPUs"
     look(paused)
     assert (paused.state, records.read_request(work.run_dir(paused).path)) == ("preempting", "suspend")
     saved(paused)
@@ -86,9 +86,9 @@ def test_pause_of_a_job_that_cannot_save_ends_with_a_reason(paused, kind):
     overdue.long_paused(begun + 25 * HOUR)
 
     paused.refresh_from_db()
-    assert told.endswith("Continue it, or it is stopped.")
+    assert told.endswith("Continue it, otherwise it is stopped.")
     assert (paused.desired, paused.reason) == ("stop", "pause_over")
-    assert str(paused.message) == "It was paused for 24 h, as long as its cluster allows."
+    assert str(paused.message) == "The job was paused for 24 h, the limit of its cluster."
 
 
 def test_pause_is_measured_anew_after_it_was_continued(paused):
@@ -126,7 +126,7 @@ def test_pause_limit_is_shown_changed_and_recorded_by_page_and_api(as_olga, clus
     assert 'name="max_pause_hours" value="24"' in form
     assert sent.json()["max_pause_s"] == 7200
     assert VirtualCluster.objects.get(pk=cluster.pk).max_pause == 2 * HOUR
-    assert "Longest pause" in page
+    assert "Maximum pause" in page
 
 
 def test_job_gives_its_cards_back_on_request_running_or_paused(as_alice, job):
@@ -137,7 +137,9 @@ def test_job_gives_its_cards_back_on_request_running_or_paused(as_alice, job):
 
     assert 'id="job-suspend"' in page
     assert (job.state, job.desired, job.reason) == ("queued", "pause", "suspended")
-    assert str(job.message) == "Saved and gave its cards back. Continue it, and it goes on from its checkpoint."
+    assert (
+        str(job.message) == "Saved a checkpoint and released its GPUs. Continue the job to resume from the checkpoint."
+    )
     assert not Notification.objects.exists()  # its owner wanted it
     assert Device.objects.get(kind="gpu").used == 0
 
@@ -157,7 +159,7 @@ def test_job_that_cannot_save_has_no_such_button(as_alice, job, kind):
     page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
 
     assert 'id="job-suspend"' not in page
-    with pytest.raises(IllegalMove, match="leaves no checkpoint"):
+    with pytest.raises(IllegalMove, match="writes no checkpoints"):
         actions.suspend(job)
     assert [button.verb for button in buttons.shown(job)] == ["pause", "finish", "stop"]
 
@@ -167,7 +169,9 @@ def test_job_makes_room_for_a_guarantee_without_a_minimum_run_time(job, alice, c
 
     with pytest.raises(IllegalMove, match="long enough"):
         actions.release(job.pk, for_job=9, why="urgent")
-    with pytest.raises(IllegalMove, match="no memory"):  # of the machine, not of run time
+    with pytest.raises(
+        IllegalMove, match=r"The node has not enough free memory for the state of the job."
+    ):  # of the machine, not of run time
         evictions.evict(job.pk, for_job=9, why="guarantee")
 
     assert actions.release(job.pk, for_job=9, why="guarantee").desired == "release"

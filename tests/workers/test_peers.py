@@ -139,7 +139,8 @@ def test_rank_starts_programs_in_the_others_with_input_output_and_exit_code(gang
     said = said_by(job).splitlines()
     assert said[1:5] == ["told", "from rank 1", "code 7", "code 137"]
     assert said[-2:] == [
-        "aip-rsh: node7: It is no machine of this job. Those are: 0 (127.0.0.1), 1 (127.0.0.1).", "code 255",
+        ("aip-rsh: node7: This node does not run the job. Nodes of the job: 0 (127.0.0.1), 1 "
+"(127.0.0.1)."), "code 255",
     ]  # fmt: skip
 
 
@@ -334,7 +335,7 @@ def test_rank_below_tier_2_asks_the_relay_on_that_way_and_no_other_user_does(gan
         peers.sweep()
 
         assert said[4321].startswith('{"error"')
-        assert "machine of this job" in said[4321]
+        assert "does not run the job" in said[4321]
         assert "Permission denied" in said[4322]
         assert (own / peers.PROGRAM).is_file()
         Attempt.objects.update(ended_at=now())

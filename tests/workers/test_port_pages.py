@@ -41,9 +41,9 @@ def test_port_is_published_on_its_jobs_page(as_alice, job):
     ("sent", "said"),
     [
         ({"port": "22"}, "Ensure this value is greater than or equal to 40000."),
-        ({"port": "40000"}, "Port 40000 is published already."),
-        ({"port": "40002", "name": "Web/.."}, "Small letters, digits and - only."),
-        ({"port": "40002", "name": "web"}, "Another port of this job has this name."),
+        ({"port": "40000"}, "Port 40000 is already published."),
+        ({"port": "40002", "name": "Web/.."}, "Lowercase letters, digits and - only."),
+        ({"port": "40002", "name": "web"}, "Another port of this job already has this name."),
     ],
 )
 def test_port_page_says_what_is_wrong(as_alice, job, web, sent, said):
@@ -138,7 +138,7 @@ def test_port_of_the_platform_is_not_withdrawn(as_alice, job):
 
     page = as_alice.post(f"/jobs/{job.pk}/ports/lab/withdraw/", follow=True).content.decode()
 
-    assert "This port belongs to the job itself." in page
+    assert "This port is reserved for the job itself. Stop the job to close" in page
     assert PublishedPort.objects.exists()
 
 
@@ -182,7 +182,7 @@ def test_panel_shows_a_job_without_ports_how_to_publish(as_alice, job):
     page = as_alice.get(f"/jobs/{job.pk}/?tab=ports").content.decode()
 
     assert 'id="h-ports"' in page
-    assert "publish its port" in page
+    assert "Publish the port of a program in the job to open it in the" in page
 
 
 def test_admissions_that_are_over_are_deleted(as_alice, web):

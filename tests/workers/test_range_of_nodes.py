@@ -102,7 +102,7 @@ def test_range_of_one_number_is_none(db, alice, cluster, kind, nodes, least, kep
 
 
 def test_more_than_it_wants_is_no_least(db, alice, cluster, kind):
-    with pytest.raises(Invalid, match="At least 1 machine") as caught:
+    with pytest.raises(Invalid, match="At least 1 node and at most the requested number; default: all") as caught:
         submission.submit(owner=alice, cluster=cluster, kind="command", name="odd", nodes=2, min_nodes=3)
 
     assert caught.value.blamed == "min_nodes"
@@ -131,7 +131,7 @@ def test_training_keeps_its_range_for_a_clone_and_shows_it(alice, cluster, versi
 def test_own_code_takes_all_its_machines_and_its_form_has_no_least(alice, cluster, version):
     request = TrainingRequest(name="own", command="true", nodes=2, min_nodes=1, gpus_per_node=0)
 
-    with pytest.raises(Invalid, match="all its machines or none"):
+    with pytest.raises(Invalid, match=r"Custom code runs on all its nodes or none. Clear the minimum"):
         jobs.submit(user=alice, request=request)
 
     assert "min_nodes" in SubmitForm(user=alice).fields

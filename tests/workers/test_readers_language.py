@@ -46,10 +46,10 @@ def test_job_stop_is_read_by_each_person_in_their_own_language(stopped, alice, o
         english = events_of(signed_in(olga).get(f"/jobs/{stopped.pk}/"))
     chinese = events_of(signed_in(alice).get(f"/jobs/{stopped.pk}/"))
 
-    assert "Stop asked." in english
+    assert "Stop requested." in english
     assert not CHINESE.search(english)
     assert "已请求停止。" in chinese
-    assert "Stop asked." not in chinese
+    assert "Stop requested." not in chinese
 
 
 def test_job_api_answers_a_stop_in_the_callers_language(stopped, alice, olga):
@@ -60,7 +60,7 @@ def test_job_api_answers_a_stop_in_the_callers_language(stopped, alice, olga):
         answer = client.get(f"/api/v1/jobs/{stopped.pk}/").json()
         told[language] = (answer["sentence"], answer["message"])
 
-    assert told["en"] == ("Stop asked.", {"code": "job.stop_requested", "facts": {}})
+    assert told["en"] == ("Stop requested.", {"code": "job.stop_requested", "facts": {}})
     assert told["zh-hans"] == ("已请求停止。", {"code": "job.stop_requested", "facts": {}})
 
 
@@ -96,8 +96,8 @@ def test_alarm_mails_speak_the_language_of_each_administrator(olga, settings, mo
 
     [english] = [one for one in mail.outbox if one.to == ["olga@example.org"]]
     [chinese] = [one for one in mail.outbox if one.to == ["chen@example.org"]]
-    assert english.subject == "[aiplatform] Critical: A card is sick (ECC, driver)"
-    assert "It had 2 memory errors that could not be corrected." in english.body
+    assert english.subject == "[aiplatform] Critical: A GPU is unhealthy (ECC, driver)"
+    assert "2 uncorrectable memory errors." in english.body
     assert not CHINESE.search(english.subject + english.body)
     assert CHINESE.search(chinese.subject)
     assert "memory errors" not in chinese.body
@@ -133,7 +133,7 @@ def test_audit_trail_of_a_chinese_administrator_is_read_in_english(olga):
     assert [row.verb for row in AuditEntry.objects.filter(verb__contains="silenced").order_by("pk")] == [
         "all_alarms_silenced", "alarm_silenced",
     ]  # fmt: skip
-    assert "silenced all alarms" in page
+    assert "silenced all alerts" in page
     assert not any(
         CHINESE.search(json.dumps([row.target, row.facts], ensure_ascii=False)) for row in AuditEntry.objects.all()
     )

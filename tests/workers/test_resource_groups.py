@@ -125,7 +125,7 @@ def test_resource_group_for_kinds_that_nobody_can_submit_is_refused(as_olga, nod
     form = as_olga.get("/resource-groups/new/").content.decode()
 
     assert (api.status_code, api.json()["code"]) == (400, "invalid")
-    assert "would stand empty" in api.json()["detail"]
+    assert "would be idle" in api.json()["detail"]
     assert 'value="hidden"' not in form
     assert not ResourceGroup.objects.exists()
 
@@ -139,7 +139,7 @@ def test_resource_group_that_keeps_machines_for_nobody_is_named(as_olga, alice, 
     with pytest.raises(NeverFits, match="old"):
         submit(owner=alice, cluster=cluster, kind="command", name="any", gpus_per_node=1)
 
-    assert all("kept for work that nobody can submit" in page for page in pages)
+    assert all("reserved for kinds that cannot be submitted" in page for page in pages)
     assert [(found.level, "old" in found.text) for found in findings] == [(doctor.WARN, True)]
 
 

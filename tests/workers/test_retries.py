@@ -48,7 +48,7 @@ def test_retry_queues_a_failed_job_again_with_a_pause_that_doubles(running):
     last = fail_again(running)
 
     assert (state, pause) == ("queued", 10)
-    assert told.endswith("It is tried again in 10 s (1 of 2).")
+    assert told.endswith("Next retry in 10 s (1 of 2).")
     assert (again, second.retried) == (20, 2)
     assert last.state == "failed"
 

@@ -75,7 +75,7 @@ def test_sweep_removes_what_attempts_left_and_keeps_what_runs(tmp_path, monkeypa
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("spins", "words"),
-    [(True, "a spinning disk"), (False, "without moving parts"), (None, "is unknown")],
+    [(True, "a hard disk"), (False, ": a solid-state disk."), (None, "is unknown")],
 )
 def test_machine_page_and_doctor_say_what_disk_it_is(spins, words, as_alice, monkeypatch, tmp_path):
     monkeypatch.setattr(env, "SCRATCH_ROOT", str(tmp_path))

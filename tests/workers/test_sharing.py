@@ -79,7 +79,7 @@ def test_card_monitor_reports_a_breach_to_the_owner_and_then_the_job(shared, dja
     shared.job.refresh_from_db()
     assert Notification.objects.get(user=shared.job.owner, kind="quota").url
     assert (shared.job.desired, shared.job.reason) == ("stop", "out_of_memory")
-    assert str(shared.job.message) == "Ended: it held 4.88 GiB of card 0, its share is 4 GiB."
+    assert str(shared.job.message) == "Stopped: used 4.88 GiB of GPU 0, its share is 4 GiB."
 
 
 def test_card_share_is_given_to_the_program_and_whole_cards_are_not(shared, settings):
@@ -147,7 +147,7 @@ def test_overdue_idle_suspends_a_job_that_can_go_on_later(idle, kind):
     overdue.idle(now())
 
     idle.job.refresh_from_db()
-    assert (idle.job.desired, str(idle.job.message)) == ("release", "Its cards did nothing for 3 h.")
+    assert (idle.job.desired, str(idle.job.message)) == ("release", "The GPUs were idle for 3 h.")
 
 
 def test_overdue_idle_spares_who_computes_or_is_ready_on_purpose(idle, kind):

@@ -109,7 +109,7 @@ def test_batch_goes_on_where_one_of_its_jobs_cannot_be_prepared_and_another_was_
 
     def prepare(job, attempt, run):
         if job.pk == bad.pk:
-            raise ValueError("no such thing")
+            raise ValueError("Not found")
         return Launch(argv=["true"])
 
     kind.prepare = prepare

@@ -45,18 +45,21 @@ def test_job_page_shows_the_owner_how_to_enter_and_who_is_there(job, alice, sess
     page = signed_in(alice).get(f"/jobs/{job.pk}/?tab=ports").content.decode()
 
     assert f"ssh -p 8022 job-{job.pk}@testserver" in page
-    assert "no SSH key here" in page
+    assert "yet: add one, or use a one-time password." in page
     assert f"Host aip-job-{job.pk}" in page
     assert "10.0.0.7" in page
     ssh_keys.add(user=alice, name="laptop", line=LINE)
-    assert "Your SSH key opens it" in signed_in(alice).get(f"/jobs/{job.pk}/panels/ssh/").content.decode()
+    assert (
+        "Sign in with your SSH key; on a computer without your key, use"
+        in signed_in(alice).get(f"/jobs/{job.pk}/panels/ssh/").content.decode()
+    )
 
 
 def test_job_page_lets_operators_end_sessions_but_not_enter(job, olga, session):
     browser = signed_in(olga)
     page = browser.get(f"/jobs/{job.pk}/?tab=ports").content.decode()
 
-    assert "Only the owner of a job enters it" in page
+    assert "Only the owner of a job can connect to it by SSH." in page
     assert 'id="ssh-password"' not in page
     browser.post(f"/jobs/{job.pk}/ssh/sessions/{session.pk}/end/")
     session.refresh_from_db()

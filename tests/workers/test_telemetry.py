@@ -172,7 +172,7 @@ def test_card_groups_join_linked_cards(linked, expected):
 def test_fake_probe_says_that_its_cards_are_simulated():
     probe = FakeProbe(4, load=lambda index: index * 50.0)
 
-    assert all(card.simulated and card.name == "Simulated card" for card in probe.cards())
+    assert all(card.simulated and card.name == "Simulated GPU" for card in probe.cards())
     assert [reading.util for reading in probe.read()] == [0, 50, 100, 100]
     assert {reading.util for reading in FakeProbe(4).read()} == {None}
 

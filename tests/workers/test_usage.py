@@ -60,7 +60,7 @@ def test_usage_is_summed_by_groups_and_clusters(alice, bob, olga, cluster, node)
     ran(bob, cluster, node, BEGIN, BEGIN + 2 * HOUR)
 
     by_group = {name: figures[0] for name, figures in rows(olga, by="group").items()}
-    assert by_group == {"In no group": 2.0, "lab": 1.0, "vision": 1.0, "All": 3.0}
+    assert by_group == {"No group": 2.0, "lab": 1.0, "vision": 1.0, "All": 3.0}
     assert rows(olga, by="cluster")["default"][0] == 3.0
 
 

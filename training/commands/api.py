@@ -44,7 +44,7 @@ class CommandIn(StrictMixin, InputsIn, ArrayIn, RootIn, ResourcesIn):
     writes_checkpoints = serializers.BooleanField(default=False)
     launcher = serializers.ChoiceField(choices=Launcher.choices, default=Launcher.ONCE)
     processes = serializers.IntegerField(
-        min_value=0, max_value=layout.MAX_PROCESSES, default=0, help_text="On each machine; 0: one for each card."
+        min_value=0, max_value=layout.MAX_PROCESSES, default=0, help_text="Per node; 0: one per GPU."
     )
     worker_command = serializers.CharField(
         max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,

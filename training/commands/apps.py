@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 class CommandsConfig(AppConfig):
     name = "training.commands"
-    verbose_name = _("Commands")
+    verbose_name = _("Custom jobs")
 
     def ready(self) -> None:
         from datasets.services import usage as dataset_usage

@@ -36,7 +36,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         max_length=script.MAX_LENGTH,
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=gettext_lazy(
-            "A line or a script for bash; it ends at the first line that fails. A script may name another "
+            "A command or a bash script; it stops at the first line that fails. A script can name another "
             "interpreter in its first line."
         ),
     )
@@ -45,41 +45,41 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         max_length=100,
         required=False,
         validators=[TITLE],
-        help_text=gettext_lazy("Empty: made of the command."),
+        help_text=gettext_lazy("Leave empty to derive it from the command."),
     )
     output_path = forms.CharField(
         label=gettext_lazy("Output path"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("The folder your code writes to, for instance runs. Left empty: AIP_OUTPUT_DIR."),
+        help_text=gettext_lazy("The folder your code writes to, for example runs. Default: AIP_OUTPUT_DIR."),
     )
     image = ImageChoice()
     writes_checkpoints = forms.BooleanField(
-        label=gettext_lazy("It writes checkpoints to AIP_CHECKPOINT_DIR and goes on from AIP_RESUME_FROM"),
+        label=gettext_lazy("The program writes checkpoints to AIP_CHECKPOINT_DIR and resumes from AIP_RESUME_FROM"),
         required=False,
     )
-    nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
+    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1, max_value=64, initial=1)
     launcher = forms.ChoiceField(
-        label=gettext_lazy("Way to start"),
+        label=gettext_lazy("Launcher"),
         choices=Launcher,
         initial=Launcher.ONCE,
         required=False,
         help_text=HELP,
     )
     processes = forms.IntegerField(
-        label=gettext_lazy("Processes per machine"),
+        label=gettext_lazy("Processes per node"),
         min_value=0,
         max_value=layout.MAX_PROCESSES,
         initial=0,
         required=False,
-        help_text=gettext_lazy("0: one for each card."),
+        help_text=gettext_lazy("0: one per GPU."),
     )
     worker_command = forms.CharField(
-        label=gettext_lazy("Command of the other machines"),
+        label=gettext_lazy("Command on the other nodes"),
         max_length=script.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
-        help_text=gettext_lazy("Where they run something else than the first. Left empty: the same."),
+        help_text=gettext_lazy("Only if they run something different than the first node."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

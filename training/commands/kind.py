@@ -31,7 +31,7 @@ class CommandKind(JobKind):
 
     name = "command"
     label = gettext_lazy("Command")
-    plural = gettext_lazy("Commands")
+    plural = gettext_lazy("Custom jobs")
     icon = "code"
     order = 45
     list_page = "commands:list"
@@ -87,7 +87,7 @@ class CommandKind(JobKind):
         if not user.can(Action.JOBS_SUBMIT) or not Command.objects.filter(pk=job.pk).exists():
             return []
         clone_help = _("Fills in the form with the same command, code, data and resources.")
-        template_help = _("Keeps its request under a name, to be used again by you and others.")
+        template_help = _("Saves the job request, to be reused by you and others.")
         return [
             Way("clone", _("Clone"), "clone", clone_help, url=f"{reverse('commands:new')}?clone={job.pk}"),
             Way(
@@ -101,7 +101,7 @@ class CommandKind(JobKind):
             return []
         facts = program.script_facts(command)
         if layout.is_needed(command):
-            facts.append(Fact(_("Way to start"), layout.started_words(command)))
+            facts.append(Fact(_("Launcher"), layout.started_words(command)))
         if command.code:
             facts.append(Fact(_("Code"), command.code.origin))
         names = [row.name for row in command.inputs.all()]

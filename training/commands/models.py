@@ -24,9 +24,9 @@ class Command(models.Model):
     secret_names = models.JSONField(default=list, editable=False)
     writes_checkpoints = models.BooleanField(_("writes checkpoints"), default=False)  # it obeys the control file
 
-    launcher = models.CharField(_("way to start"), max_length=12, choices=Launcher, default=Launcher.ONCE)
-    processes = models.PositiveSmallIntegerField(_("processes per machine"), default=0)  # 0: one for each card
-    worker_script = models.TextField(_("command of the other machines"), blank=True)  # "": the same
+    launcher = models.CharField(_("launcher"), max_length=12, choices=Launcher, default=Launcher.ONCE)
+    processes = models.PositiveSmallIntegerField(_("processes per node"), default=0)  # 0: one for each card
+    worker_script = models.TextField(_("command on the other nodes"), blank=True)  # "": the same
 
     objects = CommandQuerySet.as_manager()
 

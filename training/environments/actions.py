@@ -36,7 +36,7 @@ def mark_needed(environment: Environment, *, by: User) -> None:
         NotNow: it does not run.
     """
     if environment.job.state != JobState.RUNNING:
-        raise NotNow(_("It does not run."))
+        raise NotNow(_("The workspace is not running."))
     lifecycle.mark_needed(environment, now())
     transitions.note(environment.job, "kept", wording.message("environment.kept"), by=by)
 
@@ -53,12 +53,12 @@ def extend(environment: Environment, *, hours: float, by: User) -> bool:
         NoTimeNeeded: more time was asked for already.
     """
     if not 0 < hours <= MAX_HOURS:  # also refuses what is no number
-        raise Invalid(_("Give more than 0 and at most %(most)s hours.") % {"most": MAX_HOURS}, field="hours")
+        raise Invalid(_("Enter more than 0 and at most %(most)s hours.") % {"most": MAX_HOURS}, field="hours")
     job = Job.objects.select_for_update().select_related("cluster").get(pk=environment.pk)
     if job.is_final:
-        raise NotNow(_("It has ended. Restore it to go on."))
+        raise NotNow(_("The workspace has ended. Restore it to continue."))
     if run_time.runtime(job) is None:
-        raise NotNow(_("It may run for as long as it needs."))
+        raise NotNow(_("The job has no time limit any more."))
     if job.state == JobState.RUNNING:
         lifecycle.mark_needed(environment, now())
     span, max_runtime = timedelta(hours=hours), job.cluster.max_runtime
@@ -71,7 +71,7 @@ def extend(environment: Environment, *, hours: float, by: User) -> bool:
     if by.can(Action.CLUSTER_MANAGE):
         more_time.grant_time(job, span, by=by)
         return True
-    more_time.request_time(job, hours=hours, reason=_("I am still working in this environment."), by=by)
+    more_time.request_time(job, hours=hours, reason=_("I am still working in this workspace."), by=by)
     return False
 
 
@@ -84,7 +84,7 @@ def delete(environment: Environment, *, by: User) -> None:
     """
     job = Job.objects.select_for_update().get(pk=environment.pk)
     if not job.is_final:
-        raise NotNow(_("Stop it first; then it can be deleted."))
+        raise NotNow(_("Stop it before you delete it."))
     engine.forget(job, by=by)
     environment.deleted_at = now()
     environment.save(update_fields=["deleted_at"])

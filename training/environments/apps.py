@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 class EnvironmentsConfig(AppConfig):
     name = "training.environments"
-    verbose_name = _("Environments")
+    verbose_name = _("Workspaces")
 
     def ready(self) -> None:
         from accounts.services import audit
@@ -24,5 +24,5 @@ class EnvironmentsConfig(AppConfig):
         STARTERS.register(Starter(EnvironmentKind.name, vscode.NAME, vscode.start))
         dataset_usage.register(usage.environments_on)
         sweeps.register("environments.look")
-        audit.register_verbs({"environment_deleted": _("deleted the environment")})
+        audit.register_verbs({"environment_deleted": _("deleted the workspace")})
         PANELS.register(Panel("environment", "environments/_panel.html", panel.context, order=10))

@@ -41,14 +41,14 @@ def check(user: User, image: Image | None) -> None:
     if image is None and uses.only_containers():
         raise Invalid(
             _(
-                "All machines run jobs in containers (isolation tier 4), where the built-in JupyterLab has no place. "
-                "Choose a container image with JupyterLab on its PATH."
+                "All nodes run jobs in containers (isolation tier 4), where the built-in JupyterLab is not "
+                "available. Choose a container image with JupyterLab on its PATH."
             ),
             field="image",
         )
     uses.check(user, image)
     if image is not None and image.built_in not in ("", BUILT_IN):
-        raise Invalid(_("This image brings no JupyterLab. Choose another one."), field="image")
+        raise Invalid(_("This image does not contain JupyterLab. Choose another one."), field="image")
 
 
 def attach(job: Job, image: Image | None) -> None:
@@ -87,7 +87,7 @@ def launched(launch: Launch, job: Job) -> Launch:
     if tickets.tier()[0] >= sandbox.CONTAINER:
         raise CannotRun(wording.message("environment.needs_image", node=settings.NODE))
     if not env.JUPYTER or not Path(env.JUPYTER).is_file():
-        raise Invalid(_("There is no JupyterLab on this machine."))
+        raise Invalid(_("JupyterLab is not installed on this node."))
     folder = Path(env.JUPYTER).resolve().parents[1]  # what it was installed in
     path = os.pathsep.join([str(Path(env.JUPYTER).parent), "/usr/local/bin", "/usr/bin", "/bin"])
     return replace(launch, env={"PATH": path} | launch.env, read_only=[*launch.read_only, folder])

@@ -22,8 +22,8 @@ from workers.jobs.forms.resource_request import ResourceForm
 class TaskType(models.TextChoices):
     """Whether an environment is for one machine or for programs that run over several."""
 
-    REGULAR = "regular", gettext_lazy("Regular: one machine")
-    DISTRIBUTED = "distributed", gettext_lazy("Distributed: several machines")
+    REGULAR = "regular", gettext_lazy("Regular: one node")
+    DISTRIBUTED = "distributed", gettext_lazy("Distributed: multiple nodes")
 
 
 class EnvironmentForm(CodeFields, InputFields, ResourceForm):
@@ -36,46 +36,48 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
         max_length=100,
         required=False,
         validators=[TITLE],
-        help_text=gettext_lazy("Empty: made of your name."),
+        help_text=gettext_lazy("Leave empty to derive it from your name."),
     )
     image = ImageChoice(
-        empty_label=gettext_lazy("JupyterLab, with the platform's torch"),
-        help_text=gettext_lazy("Packages that you install are kept; another image has to bring JupyterLab."),
+        empty_label=gettext_lazy("JupyterLab, with PyTorch of the platform"),
+        help_text=gettext_lazy("Installed packages are kept; another image must contain JupyterLab."),
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=300, required=False)
     folder = forms.CharField(
         label=gettext_lazy("Folder"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("In your home, where JupyterLab opens; made where it is not there. Empty: your home."),
+        help_text=gettext_lazy(
+            "In your home, where JupyterLab opens; created if it does not exist. Default: your home."
+        ),
     )
     task_type = forms.ChoiceField(
         label=gettext_lazy("Task type"), choices=TaskType, initial=TaskType.REGULAR, required=False
     )
     nodes = forms.IntegerField(
-        label=gettext_lazy("Machines"),
+        label=gettext_lazy("Nodes"),
         min_value=2,
         max_value=64,
         required=False,
         help_text=gettext_lazy(
-            "JupyterLab runs on the first; a terminal there reaches the others by aip-rsh 1, aip-rsh 2, …"
+            "JupyterLab runs on the first node; a terminal there reaches the others with aip-rsh 1, aip-rsh 2, …"
         ),
     )
     idle_hours = forms.FloatField(
-        label=gettext_lazy("Stop when unused for"),
+        label=gettext_lazy("Stop after inactivity of"),
         min_value=0.01,
         required=False,
-        help_text=gettext_lazy("Hours. Left empty: as the platform does."),
+        help_text=gettext_lazy("Hours. Default: as configured on the platform."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         self.called = {**self.called, "code_upload": "code_archive"}
         self.fields["code_archive"].help_text = gettext_lazy(
-            "A zip or tar archive, up to 200 MiB here, unpacked into the folder. Files that are there already stay."
+            "A zip or tar archive, up to 200 MiB, unpacked into the folder. Existing files are kept."
         )
-        self.fields["gpus_per_node"].help_text = gettext_lazy("On each machine. 0 runs on the processor.")
-        self.fields["max_runtime_min"].help_text = gettext_lazy("Left empty: the cluster's limit.")
+        self.fields["gpus_per_node"].help_text = gettext_lazy("Per node. 0 runs on the CPU.")
+        self.fields["max_runtime_min"].help_text = gettext_lazy("Default: the limit of the cluster.")
         if env.ENVIRONMENT_IDLE_HOURS:
             self.fields["idle_hours"].widget.attrs["placeholder"] = units.number(env.ENVIRONMENT_IDLE_HOURS)
         image: Any = self.fields["image"]
@@ -110,7 +112,7 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
             self.errors.pop("nodes", None)
             data["nodes"] = 1
         elif data.get("nodes") is None and "nodes" not in self.errors:
-            self.add_error("nodes", _("Say on how many machines: 2 or more."))
+            self.add_error("nodes", _("Enter the number of nodes: 2 or more."))
         return data
 
     def request_fields(self) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class EnvironmentKind(JobKind):
     """`Environment`: JupyterLab, the packages that people install in it, and their home."""
 
     name = services.KIND
-    label = gettext_lazy("Environment")
-    plural = gettext_lazy("Environments")
+    label = gettext_lazy("Workspace")
+    plural = gettext_lazy("Workspaces")
     icon = "environments"
     order = 42
     list_page = "environments:list"
@@ -49,7 +49,7 @@ class EnvironmentKind(JobKind):
     root_inside = True
     approvable = True
     can = Capabilities(pause=True, suspend=False, finish=False, restore=True)
-    about_restore = gettext_lazy("Starts it again, with its files and the packages that were installed in it.")
+    about_restore = gettext_lazy("Starts it again, with its files and installed packages.")
     related = ("environment",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -120,7 +120,7 @@ class EnvironmentKind(JobKind):
         if not user.can(Action.JOBS_SUBMIT):
             return []
         description = _(
-            "Fills in the form with the same settings; the new one begins without the packages installed here."
+            "Fills in the form with the same settings; the new one starts without the packages installed here."
         )
         return [Way("clone", _("Clone"), "clone", description, url=f"{reverse('environments:new')}?clone={job.pk}")]
 

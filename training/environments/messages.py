@@ -8,40 +8,40 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording, hours
 
 ENVIRONMENT = {
-    "ready": Wording(_("JupyterLab answers.")),
+    "ready": Wording(_("JupyterLab responds.")),
     "idle": Wording(
-        _("Nothing showed for %(hours)s h that it is used. It is stopped soon; its files stay."),
+        _("No activity for %(hours)s h. It is stopped soon; its files are kept."),
         hours=hours("idle_s", 1),
     ),
     "gives_cards": Wording(
-        _("Nothing showed for %(hours)s h that it is used, and others wait for its cards. It gives them back soon."),
+        _("No use was detected for %(hours)s h, and other jobs are waiting for its GPUs. It releases them soon."),
         hours=hours("idle_s", 1),
     ),
     "idle_stopped": Wording(
-        _("Stopped: nothing showed for %(hours)s h that it was used. Restore it to go on with its files."),
+        _("Stopped: no activity for %(hours)s h. Restore it to continue with its files."),
         hours=hours("idle_s", 1),
     ),
-    "owner_not_allowed": Wording(_("Its owner may no longer run environments.")),
+    "owner_not_allowed": Wording(_("The owner is not allowed to run workspaces any more.")),
     "needs_image": Wording(
         _(
-            "The machine %(node)s runs jobs in containers (isolation tier 4). Start a new environment in a container "
-            "image with JupyterLab on its PATH."
+            "Node %(node)s runs jobs in containers (isolation tier 4). Create a new workspace with a container "
+            "image that has JupyterLab on its PATH."
         )
     ),
-    "extended": Wording(_("%(hours)s h more, until its longest run time is over."), hours=hours("span_s")),
-    "kept": Wording(_("It is still needed, says its owner.")),
-    "deleted": Wording(_("Deleted, with the packages that were installed in it. The home folder stays.")),
+    "extended": Wording(_("%(hours)s h more, until the maximum run time is reached."), hours=hours("span_s")),
+    "kept": Wording(_("The owner still needs the workspace.")),
+    "deleted": Wording(_("Deletes the workspace with its installed packages. The home folder is kept.")),
 }
 NEWS = {
-    "environment_idle": Wording(_("“%(name)s” seems to be unused")),
+    "environment_idle": Wording(_("“%(name)s” appears to be unused")),
     "environment_gives": Wording(
         _(
-            "Others wait for its cards. In %(minutes)s min it gives them back and waits, paused, with its files "
-            "and packages. Work in it, or say on its page that you still need it."
+            "Other jobs are waiting for its GPUs. In %(minutes)s min it releases them and is paused with its "
+            "files and packages. Work in it or mark it as needed on its page."
         ),
     ),
     "environment_stops": Wording(
-        _("It is stopped after %(hours)s h without use. Say on its page that you still need it, or work in it."),
+        _("The workspace is stopped after %(hours)s h without use. Mark it as needed on its page, or work in it."),
         hours=hours("limit_s"),
     ),
 }

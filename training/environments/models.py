@@ -17,14 +17,14 @@ class Sign(models.TextChoices):
     """What showed activity in a workspace."""
 
     NONE = "", ""
-    START = "start", _("it became ready")
-    KERNEL = "kernel", _("a notebook was computing")
-    TERMINAL = "terminal", _("a terminal moved")
-    REQUEST = "request", _("somebody worked in the browser")
-    SSH = "ssh", _("somebody worked over SSH")
-    CPU = "cpu", _("its processors were busy")
-    CARD = "card", _("its cards were busy")
-    OWNER = "owner", _("its owner said that it is still needed")
+    START = "start", _("the workspace became ready")
+    KERNEL = "kernel", _("a notebook was running")
+    TERMINAL = "terminal", _("a terminal was in use")
+    REQUEST = "request", _("browser activity")
+    SSH = "ssh", _("SSH activity")
+    CPU = "cpu", _("the CPUs were busy")
+    CARD = "card", _("the GPUs were busy")
+    OWNER = "owner", _("the owner marked it as needed")
 
 
 class Environment(models.Model):

@@ -25,8 +25,8 @@ from workers.jobs import buttons
 CONDITIONS = {
     "starting": _("JupyterLab is starting"),
     "ready": _("Ready"),
-    "silent": _("JupyterLab does not answer"),
-    "idle": _("Unused, stopped soon"),
+    "silent": _("JupyterLab does not respond"),
+    "idle": _("Inactive, stopped soon"),
 }
 
 

@@ -154,7 +154,7 @@ def check_parts(
     with refusals:
         max_hours = env.ENVIRONMENT_IDLE_HOURS or MAX_IDLE_HOURS
         if idle_hours is not None and not 0 < idle_hours <= max_hours:  # also refuses what is no number
-            message = _("Give more than 0 and at most %(most)s hours.")
+            message = _("Enter more than 0 and at most %(most)s hours.")
             raise Invalid(message % {"most": units.number(max_hours)}, field="idle_hours")
     refusals.end()
 
@@ -169,7 +169,7 @@ def check_folder(folder: str) -> str:
     parts = [part for part in path.parts if part not in (".", "~")]
     clean = "/".join(parts)
     if path.is_absolute() or ".." in parts or not clean.isprintable() or len(clean) > MAX_FOLDER_LENGTH:
-        raise Invalid(_("A folder in your home, for instance work/cells."), field="folder")
+        raise Invalid(_("A folder in your home, for example work/cells."), field="folder")
     return clean
 
 

@@ -99,7 +99,10 @@ def mark_needed(request: SignedInRequest, pk: int) -> HttpResponse:
     """Mark the workspace as still needed."""
     environment = _own(request, pk)
     return _done(
-        request, environment, lambda: actions.mark_needed(environment, by=request.user), _("Noted: it is still needed.")
+        request,
+        environment,
+        lambda: actions.mark_needed(environment, by=request.user),
+        _("The workspace is kept running."),
     )
 
 
@@ -121,7 +124,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     except DomainError as refusal:
         messages.error(request, refusal.message)
         return redirect("workers:job", pk)
-    messages.info(request, _("%(name)s was deleted. Your home folder stays.") % {"name": environment.job.name})
+    messages.info(request, _("%(name)s was deleted. Your home folder is kept.") % {"name": environment.job.name})
     return redirect("environments:list")
 
 
@@ -141,8 +144,8 @@ def _done(request: SignedInRequest, environment: Environment, act: Any, success:
         return redirect("workers:job", environment.pk)
     if request.htmx:
         return _panel(request, _own(request, environment.pk))
-    pending = _("Those in charge of the cluster were asked.")
-    messages.info(request, success or (_("It may run for longer now.") if granted else pending))
+    pending = _("The cluster administrators were asked.")
+    messages.info(request, success or (_("The time limit was extended.") if granted else pending))
     return redirect("workers:job", environment.pk)
 
 

@@ -83,7 +83,7 @@ def start(row: PublishedPort) -> None:
     channel_way = channels.way_to(job)
     program = find(channel_way)
     if not program:
-        raise NotStarted(_("There is no VS Code in this environment any more. Open JupyterLab, or enter by SSH."))
+        raise NotStarted(_("VS Code is not installed in this workspace any more. Open JupyterLab, or connect by SSH."))
     port = _publish(job, attempt, PurePosixPath(program).name)
     home = homes.home_of(environment.job.owner)
     log = RunDir.for_attempt(job.pk, attempt.number).outputs / LOG
@@ -92,9 +92,9 @@ def start(row: PublishedPort) -> None:
     command = f"exec python3 -I - {shlex.join(args)}"
     outcome = programs.run(channel_way, command, stdin=SERVER.read_bytes(), patience_s=START_S).output.strip()
     if outcome == "slow":
-        raise NotStarted(_("VS Code is still starting. Open it again in a moment."))
+        raise NotStarted(_("VS Code is still starting. Try again in a moment."))
     if outcome != "ready":
-        raise NotStarted(_("VS Code could not be started. The file %(log)s of the job says why.") % {"log": LOG})
+        raise NotStarted(_("VS Code could not be started. See the file %(log)s of the job.") % {"log": LOG})
 
 
 def is_offered(environment: Environment) -> bool:

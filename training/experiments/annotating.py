@@ -54,7 +54,7 @@ def change(user: User, numbers: Iterable[int], changes: Change) -> list[Run]:
     """
     wanted = list(dict.fromkeys(numbers))
     if not 0 < len(wanted) <= MAX_AT_ONCE:
-        message = _("Choose from 1 to %(limit)s runs.") % {"limit": MAX_AT_ONCE}
+        message = _("Select 1 to %(limit)s runs.") % {"limit": MAX_AT_ONCE}
         raise Invalid(message, field="runs")
     tags = _checked(changes)
     with transaction.atomic():
@@ -63,7 +63,7 @@ def change(user: User, numbers: Iterable[int], changes: Change) -> list[Run]:
             rows = rows.editable_by(user)
         by_number = rows.in_bulk(wanted)
         if missing := [number for number in wanted if number not in by_number]:
-            raise NotFound(_("There is no run %(numbers)s of yours.") % {"numbers": ", ".join(map(str, missing[:20]))})
+            raise NotFound(_("You have no run %(numbers)s.") % {"numbers": ", ".join(map(str, missing[:20]))})
         runs = [by_number[number] for number in wanted]
         if tags:
             full = [run for run in runs if len({row.key for row in run.tags.all()} | set(tags)) > MAX_TAGS]
@@ -93,13 +93,16 @@ def _checked(changes: Change) -> dict[str, str]:
         key, _equals, value = text.strip().partition("=")
         with refusals:
             if not _TAG.match(key) or len(value) > 500:
-                rule = _("“%(tag)s” is no tag: letters, digits, spaces and _ . : / @ + - only, at most 100 of them.")
+                rule = _(
+                    "“%(tag)s” is not a valid tag: use letters, digits, spaces and _ . : / @ + -, at most 100 "
+                    "characters."
+                )
                 raise Invalid(rule % {"tag": text[:40]}, field="add_tags")
             tags[key] = value
     with refusals:
         if changes.visibility is not None and changes.visibility not in Visibility.values:
             choices = ", ".join(Visibility.values)
-            text = _("%(name)s is one of %(words)s.") % {"name": "visibility", "words": choices}
+            text = _("%(name)s must be one of %(words)s.") % {"name": "visibility", "words": choices}
             raise Invalid(text, field="visibility")
     with refusals:
         if changes.notes is not None and len(changes.notes) > MAX_NOTES_LENGTH:
@@ -107,7 +110,7 @@ def _checked(changes: Change) -> dict[str, str]:
             raise Invalid(text, field="notes")
     with refusals:
         if changes.experiment is not None and len(changes.experiment) > 100:
-            raise Invalid(_("The name of an experiment has at most 100 characters."), field="experiment")
+            raise Invalid(_("The name of an experiment can have at most 100 characters."), field="experiment")
     refusals.end()
     return tags
 
@@ -124,9 +127,9 @@ def save_view(
     """
     stored_query = _query(user, query)
     if not name.strip():
-        raise Invalid(_("Give the view a name."), field="name")
+        raise Invalid(_("Enter a name for the view."), field="name")
     if visibility not in Visibility.values:
-        text = _("%(name)s is one of %(words)s.") % {"name": "visibility", "words": ", ".join(Visibility.values)}
+        text = _("%(name)s must be one of %(words)s.") % {"name": "visibility", "words": ", ".join(Visibility.values)}
         raise Invalid(text, field="visibility")
     if view is None and View.objects.filter(owner=user).count() >= MAX_VIEWS:
         message = _("You have %(limit)s views. Delete one that you no longer need.") % {"limit": MAX_VIEWS}
@@ -137,7 +140,7 @@ def save_view(
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise NameTaken(_("You have a view of this name. Choose another one, or change that view.")) from None
+        raise NameTaken(_("You already have a view with this name. Choose another name, or edit that view.")) from None
     return row
 
 

@@ -16,6 +16,6 @@ class ExperimentsConfig(AppConfig):
         recorders.RESTORED.register(records.change)
 
         ownership.register(
-            ownership.Owned("runs", _("Runs in the table of experiments"), Run, named=False),
-            ownership.Owned("run_views", _("Views of the table of experiments"), View),
+            ownership.Owned("runs", _("Runs in the experiments table"), Run, named=False),
+            ownership.Owned("run_views", _("Views of the experiments table"), View),
         )

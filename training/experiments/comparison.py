@@ -65,7 +65,7 @@ def chosen(user: User, numbers: Iterable[int], *, trainings: Iterable[int] = ())
     """
     wanted, trained = list(dict.fromkeys(numbers)), list(dict.fromkeys(trainings))
     if not wanted and not trained:
-        raise Invalid(_("Choose the runs to compare."), field="run")
+        raise Invalid(_("Select the runs to compare."), field="run")
     if len(wanted) + len(trained) > MOST_RUNS:
         raise Invalid(_("Compare at most %(limit)s runs.") % {"limit": MOST_RUNS}, field="run")
     rows = Run.objects.visible_to(user).for_comparison()
@@ -74,7 +74,7 @@ def chosen(user: User, numbers: Iterable[int], *, trainings: Iterable[int] = ())
     missing = [number for number in wanted if number not in by_number]
     absent = [number for number in trained if number not in of_training]
     if missing or absent:
-        message = _("There is no run %(numbers)s.") if missing else _("There is no training %(numbers)s.")
+        message = _("Run %(numbers)s not found.") if missing else _("Training %(numbers)s not found.")
         raise NotFound(message % {"numbers": ", ".join(map(str, missing or absent))})
     return list(
         dict.fromkeys([*(by_number[number] for number in wanted), *(of_training[number] for number in trained)])
@@ -127,9 +127,13 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     trained = [run.training for run in runs]
     cards = [run.job.total_gpus if run.job is not None else None for run in runs]
     facts = [
-        Row("preset", str(_("Preset")), tuple(training and (training.preset or _("own code")) for training in trained)),
+        Row(
+            "preset",
+            str(_("Preset")),
+            tuple(training and (training.preset or _("custom code")) for training in trained),
+        ),
         Row("dataset", str(_("Dataset")), tuple((training and training.version_label) or None for training in trained)),
-        Row("cards", str(_("Cards")), tuple(cards)),
+        Row("cards", str(_("GPUs")), tuple(cards)),
         *_machines(runs),
     ]
     params_by_run = [_params(run) for run in runs]
@@ -145,7 +149,7 @@ def _machines(runs: Sequence[Run]) -> list[Row]:
     jobs = [run.job for run in runs]
     facts = [
         Row("cluster", str(_("Cluster")), tuple(job and job.cluster.name for job in jobs)),
-        Row("nodes", str(_("Machines")), tuple(job and job.nodes for job in jobs)),
+        Row("nodes", str(_("Nodes")), tuple(job and job.nodes for job in jobs)),
         Row("cpus", str(_("Cores")), tuple(job and job.cpus for job in jobs)),
         Row("image", str(_("Image")), tuple(_image(job) for job in jobs)),
         Row("code", str(_("Code")), tuple(_code(run) for run in runs)),
@@ -191,11 +195,13 @@ def curves(
         Invalid: an axis, a width or a span that is none.
     """
     if axis not in AXES:
-        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": "axis", "words": ", ".join(AXES)}, field="axis")
+        raise Invalid(
+            _("%(name)s must be one of %(words)s.") % {"name": "axis", "words": ", ".join(AXES)}, field="axis"
+        )
     if not 2 <= width <= WIDEST:
-        raise Invalid(_("width is a whole number from 2 to %(limit)s.") % {"limit": WIDEST}, field="width")
+        raise Invalid(_("width must be an integer from 2 to %(limit)s.") % {"limit": WIDEST}, field="width")
     if span and not (all(map(math.isfinite, span)) and span[0] <= span[1]):
-        raise Invalid(_("from and to are numbers, from the lower one."), field="from")
+        raise Invalid(_("from and to must be numbers, the smaller one first."), field="from")
     return on_one_grid(_of_runs(runs, key, axis), width=width, span=span)
 
 

@@ -128,7 +128,7 @@ def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
     """Return the names given by `key`, and how their curves are placed on one grid."""
     wanted = request.query_params.getlist("key")
     if not 0 < len(wanted) <= comparison.MOST_KEYS:
-        message = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparison.MOST_KEYS}
+        message = _("Select 1 to %(limit)s curves as key.") % {"limit": comparison.MOST_KEYS}
         raise Invalid(message, field="key")
     params = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
     return wanted, {
@@ -144,7 +144,7 @@ def _span(params: dict[str, str]) -> tuple[float, float] | None:
     try:
         return float(params["from"]), float(params["to"])
     except ValueError:
-        raise Invalid(_("from and to are numbers, from the lower one."), field="from") from None
+        raise Invalid(_("from and to must be numbers, the smaller one first."), field="from") from None
 
 
 def grid_out(key: str, runs: Sequence[int], grid: Grid) -> dict[str, Any]:

@@ -64,7 +64,10 @@ def moment(word: str) -> datetime | None:
 def _numbers(literals: list[Literal], name: str) -> list[float]:
     wrong = [literal.text for literal in literals if literal.number is None]
     if wrong:
-        message = _("%(name)s is compared with a number, not with “%(text)s”.") % {"name": name, "text": wrong[0][:40]}
+        message = _("%(name)s must be compared with a number, not with “%(text)s”.") % {
+            "name": name,
+            "text": wrong[0][:40],
+        }
         raise Invalid(message, field="filter")
     return [literal.number for literal in literals if literal.number is not None]
 
@@ -123,7 +126,7 @@ def _text(column: str) -> Compare:
         if op == "~":
             return Q(**{f"{column}__icontains": literals[0].text})
         if op not in ("=", "==", "in"):
-            raise Invalid(_("A word is compared by =, ~ or in."), field="filter")
+            raise Invalid(_("Compare text with =, ~ or in."), field="filter")
         either = Q()
         for literal in literals:
             either |= Q(**{f"{column}__iexact": literal.text})
@@ -140,7 +143,7 @@ def _state(op: str, literals: list[Literal]) -> Q:
         word = _MLFLOW_STATES.get(literal.text.lower(), literal.text.lower())
         if word not in GROUPS and word not in JobState.values:
             choices = ", ".join([*GROUPS, *JobState.values])
-            message = _("There is no state “%(word)s”. There are: %(known)s.") % {
+            message = _("Unknown state “%(word)s”. Available states: %(known)s.") % {
                 "word": literal.text[:40],
                 "known": choices,
             }
@@ -155,10 +158,10 @@ def _when(column: str) -> Compare:
             return Q(**{f"{column}__isnull": False})
         moment = literals[0].moment
         if moment is None:
-            message = _("A time is written as 2026-01-31 or 2026-01-31T18:30, not “%(text)s”.")
+            message = _("A time must be written as 2026-01-31 or 2026-01-31T18:30, not “%(text)s”.")
             raise Invalid(message % {"text": literals[0].text[:40]}, field="filter")
         if op not in LIKE:
-            raise Invalid(_("A time is compared by < and >."), field="filter")
+            raise Invalid(_("Compare a time with < and >."), field="filter")
         return Q(**{f"{column}__{LIKE[op]}": moment})
 
     return compare
@@ -186,7 +189,7 @@ def _took(op: str, literals: list[Literal]) -> Q:
     if op == "has":
         return Q()
     if op not in LIKE:
-        raise Invalid(_("duration is compared by < and >, as duration > 30min."), field="filter")
+        raise Invalid(_("Compare duration with < and >, such as duration > 30min."), field="filter")
     seconds = min(_numbers(literals, "duration")[0], 1e9)
     return Q(_LOOKUPS[op](span(), Value(timedelta(seconds=seconds), DurationField())))
 

@@ -84,7 +84,7 @@ class _Reader:
             match = _TOKEN.match(text, position)
             if match is None:
                 rest = text[position:].strip()[:20]
-                message = _("The filter cannot be read at “%(rest)s”. Put words with blanks or other signs in quotes.")
+                message = _("The filter is invalid at “%(rest)s”. Quote words with spaces or special characters.")
                 raise Invalid(message % {"rest": rest}, field="filter")
             kind = match.lastgroup or ""
             tokens.append(Word(kind, match[kind], match.start(kind)))
@@ -109,22 +109,22 @@ class _Reader:
 
     def refuse(self, wanted: str) -> NoReturn:
         if not self.next.kind:
-            message = _("The filter ends too early: %(wanted)s is missing.") % {"wanted": wanted}
+            message = _("The filter is incomplete: %(wanted)s is missing.") % {"wanted": wanted}
         else:
-            message = _("The filter has “%(found)s” where %(wanted)s is expected.")
+            message = _("The filter contains “%(found)s” where %(wanted)s is expected.")
             message %= {"found": self.next.text[:40], "wanted": wanted}
         raise Invalid(message, field="filter")
 
     def parse_expression(self) -> Q:
         condition = self.either()
         if self.next.kind:
-            self.refuse(_("and, or or the end"))
+            self.refuse(_("and, or, or the end"))
         return condition
 
     def either(self) -> Q:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise Invalid(_("The filter has too many brackets inside of each other."), field="filter")
+            raise Invalid(_("The filter has too many nested brackets."), field="filter")
         condition = self.both()
         while self.takes("or"):
             condition |= self.both()
@@ -155,11 +155,11 @@ class _Reader:
 
     def condition(self) -> Q:
         if self.takes("has"):
-            return self.having(self._key(_("the name of a parameter, a figure or a tag")))
-        subject = self._key(_("a parameter, a figure, a tag or a fact"))
+            return self.having(self._key(_("the name of a parameter, a metric or a tag")))
+        subject = self._key(_("a parameter, a metric, a tag or a property"))
         if not subject.text.startswith("`"):
             if subject.text.lower() in figure_sql.KINDS and self.takes("("):
-                key = self._key(_("the name of a figure"))
+                key = self._key(_("the name of a metric"))
                 if not self.takes(")"):
                     self.refuse(")")
                 return self.compared(conditions.figure(subject.text.lower(), key.bare))

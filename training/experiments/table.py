@@ -34,7 +34,7 @@ FACTS: dict[str, tuple[Any, str]] = {
     "kind": (gettext_lazy("Kind"), "text"),
     "preset": (gettext_lazy("Preset"), "text"),
     "dataset": (gettext_lazy("Dataset"), "text"),
-    "cards": (gettext_lazy("Cards"), "number"),
+    "cards": (gettext_lazy("GPUs"), "number"),
     "cluster": (gettext_lazy("Cluster"), "text"),
     "tags": (gettext_lazy("Tags"), "tags"),
     "notes": (gettext_lazy("Notes"), "text"),
@@ -134,7 +134,7 @@ def _expressions(name: str) -> list[Any]:
         "notes": F("notes"),
     }
     if name not in columns:
-        raise Invalid(_("There is no column %(name)s to sort by.") % {"name": name[:60]}, field="sort")
+        raise Invalid(_("Cannot sort by %(name)s: unknown column.") % {"name": name[:60]}, field="sort")
     return [columns[name]]
 
 
@@ -268,7 +268,7 @@ class _Values:
             tags = dict(Tag.objects.filter(run__in=self.numbers, key=key).values_list("run", "value"))
             return Column(name, key, "text", self._each({run: value or key for run, value in tags.items()}))
         if name not in FACTS:
-            raise Invalid(_("There is no column %(name)s.") % {"name": name[:60]}, field="column")
+            raise Invalid(_("Unknown column %(name)s.") % {"name": name[:60]}, field="column")
         label, kind = FACTS[name]
         if name == "tags":
             return Column(name, str(label), kind, self._tags())

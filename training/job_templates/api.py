@@ -30,7 +30,7 @@ class DefaultField(serializers.JSONField):
 
     def to_internal_value(self, data: Any) -> Any:
         if data is not None and not isinstance(data, str | int | float | bool):
-            raise serializers.ValidationError(_("Give a text, a number, true or false."))
+            raise serializers.ValidationError(_("Enter a text, a number, true or false."))
         return data
 
 

@@ -91,7 +91,7 @@ def show(request: SignedInRequest) -> HttpResponse:
             reading = Reading(reading.request, _notes(exc, text))
         else:
             messages.success(
-                request, _("%(name)s is queued. Its whole request stands under Spec.") % {"name": job.name}
+                request, _("%(name)s is queued. The complete request is shown under Spec.") % {"name": job.name}
             )
             return redirect("workers:array", job.array_id) if job.array_id else redirect("workers:job", job.pk)
     return _page(request, schema, text, reading, status=422 if reading.notes else 200)
@@ -179,10 +179,10 @@ def blocks(form: forms.Form) -> list[Block]:
     rows = {field.name: Row(field, _units().get(field.name, "")) for field in form.visible_fields()}
     apart = {name for names in (DATA, WHERE, FOLLOWING) for name in names}
     named = [
-        (_("What"), [name for name in rows if name not in apart]),
-        (_("On which data"), DATA),
-        (_("On which cards"), WHERE),
-        (_("Other jobs, retries, array"), FOLLOWING),
+        (_("Action"), [name for name in rows if name not in apart]),
+        (_("Dataset"), DATA),
+        (_("Resources"), WHERE),
+        (_("Dependencies, retries, array"), FOLLOWING),
     ]
     candidates = [Block(title, [rows[name] for name in names if name in rows]) for title, names in named]
     return [block for block in candidates if block.rows]

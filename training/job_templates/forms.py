@@ -33,7 +33,7 @@ class TemplateForm(forms.Form):
         max_length=request_text.MAX_LENGTH,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, **_CODE}),
-        help_text=gettext_lazy("YAML or JSON. Write {{ name }} where a parameter goes."),
+        help_text=gettext_lazy("YAML or JSON. Write {{ name }} for a parameter."),
     )
     parameters = forms.CharField(
         label=gettext_lazy("Parameters"),
@@ -41,9 +41,7 @@ class TemplateForm(forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
-        help_text=gettext_lazy(
-            "One a line: name = default  # what it means. Without a default it has to be given at use."
-        ),
+        help_text=gettext_lazy("One per line: name = default  # description. Without a default, a value is required."),
     )
 
     #: What a service blames that is no field here.
@@ -72,11 +70,11 @@ class UseForm(forms.Form):
         for parameter in version.parameters:
             self.fields[parameter["name"]] = _field_of(parameter, secret=parameter["name"] in secrets)
         self.fields["job_name"] = forms.CharField(
-            label=_("Name of the job"),
+            label=_("Job name"),
             max_length=100,
             required=False,
             validators=[TITLE],
-            help_text=_("Empty: as the template says."),
+            help_text=_("Leave empty to use the value of the template."),
         )
         self.called = {"name": "job_name"}
 

@@ -91,28 +91,28 @@ def check(request: Mapping[str, Any], parameters: Sequence[Parameter], *, secret
     with refusals:
         if len(parameters) > MAX_PARAMETERS:
             raise Invalid(
-                _("A template has at most %(most)s parameters.") % {"most": MAX_PARAMETERS}, field="parameters"
+                _("A template can have at most %(most)s parameters.") % {"most": MAX_PARAMETERS}, field="parameters"
             )
     with refusals:
         if len(by_name) < len(parameters):
-            raise Invalid(_("A parameter is named twice."), field="parameters")
+            raise Invalid(_("Duplicate parameter."), field="parameters")
     for name in used:
         with refusals:
             if name not in by_name:
                 raise Invalid(
-                    _("%(name)s stands in the request but is no parameter.") % {"name": name}, field="parameters"
+                    _("%(name)s appears in the request but is not a parameter.") % {"name": name}, field="parameters"
                 )
     for name in by_name:
         with refusals:
             if name not in used:
-                raise Invalid(_("%(name)s stands nowhere in the request.") % {"name": name}, field="parameters")
+                raise Invalid(_("%(name)s does not appear in the request.") % {"name": name}, field="parameters")
     secret_values = request.get(secrets) if secrets else None
     for name, value in secret_values.items() if isinstance(secret_values, Mapping) else ():
         match = PARAMETER.fullmatch(value) if isinstance(value, str) else None
         with refusals:
             if match is None or by_name.get(match[1], {"default": None})["default"] is not None:
                 raise Invalid(
-                    _("%(name)s: a template keeps no secret. Write a parameter without a default in its place.")
+                    _("%(name)s: templates cannot store secrets. Use a parameter without a default instead.")
                     % {"name": str(name)[:60]},
                     field=secrets,
                 )
@@ -131,7 +131,7 @@ def values(parameters: Sequence[Parameter], inputs: Mapping[str, Any]) -> dict[s
         with refusals:
             if name not in names:
                 raise Invalid(
-                    _("The template has no parameter %(name)s. It has: %(names)s.")
+                    _("The template has no parameter %(name)s. Available parameters: %(names)s.")
                     % {"name": str(name)[:40], "names": ", ".join(names) or "–"},
                     field="values",
                 )
@@ -143,10 +143,10 @@ def values(parameters: Sequence[Parameter], inputs: Mapping[str, Any]) -> dict[s
             value = typed(value)
         with refusals:
             if value is None:
-                raise Invalid(_("Give a value for %(name)s.") % {"name": parameter["name"]}, field=parameter["name"])
+                raise Invalid(_("Enter a value for %(name)s.") % {"name": parameter["name"]}, field=parameter["name"])
             if isinstance(value, str) and (len(value) > MAX_LENGTH or "\0" in value):
                 raise Invalid(
-                    _("%(name)s has at most %(most)s characters and no NUL.")
+                    _("%(name)s can have at most %(most)s characters and no NUL.")
                     % {"name": parameter["name"], "most": MAX_LENGTH},
                     field=parameter["name"],
                 )

@@ -117,10 +117,10 @@ def check(
         _check_name(template.owner if template else user, name.strip(), template)
     with refusals:
         if len(description) > 500:
-            raise Invalid(_("A description has at most 500 characters."), field="description")
+            raise Invalid(_("The description can have at most 500 characters."), field="description")
     with refusals:
         if visibility not in JobTemplate.Visibility.values:
-            raise Invalid(_("Choose one of the given values."), field="visibility")
+            raise Invalid(_("Choose one of the available values."), field="visibility")
     with refusals:
         schema = request_schemas.get(kind)
         places.check(content.request, content.parameters, secrets=schema.secrets)
@@ -148,7 +148,7 @@ def from_job(job: Job, *, user: User | None = None) -> Content:
     """
     schema = request_schemas.get(job.kind)
     if not schema.has(job):
-        raise Invalid(_("This job is the platform's own and cannot become a template."), field="job")
+        raise Invalid(_("This job belongs to the platform and cannot become a template."), field="job")
     request = request_secrets.as_known_to(user, job, schema.of_job(job), lines=schema.command_lines)
     request.pop("cluster", None)  # others may belong to another one
     return without_secrets(schema, request)
@@ -225,9 +225,9 @@ def _add_version(template: JobTemplate, content: Content, user: User) -> Templat
 
 def _check_name(owner: User, name: str, template: JobTemplate | None) -> None:
     if not name:
-        raise Invalid(_("Give the template a name."), field="name")
+        raise Invalid(_("Enter a name for the template."), field="name")
     if len(name) > 100:
-        raise Invalid(_("A name has at most %(most)s characters.") % {"most": 100}, field="name")
+        raise Invalid(_("The name can have at most %(most)s characters.") % {"most": 100}, field="name")
     try:
         TITLE(name)
     except ValidationError as exc:
@@ -238,7 +238,7 @@ def _check_name(owner: User, name: str, template: JobTemplate | None) -> None:
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(_("There is a template called %(name)s already.") % {"name": name})
+    return NameTaken(_("A template named %(name)s already exists.") % {"name": name})
 
 
 def _check_secrets(schema: RequestSchema, content: Content) -> None:
@@ -259,7 +259,7 @@ def _check_secrets(schema: RequestSchema, content: Content) -> None:
         with refusals:
             if any(not value.startswith("$") for value in secret_names.find_secrets_in_args(args)):
                 raise Invalid(
-                    _("The command contains a secret, and a template keeps none. Write {{ parameter }} in its place."),
+                    _("The command contains a secret, which templates cannot store. Replace it by {{ parameter }}."),
                     field=field,
                 )
     for field in (schema.variables, schema.parameters):
@@ -275,7 +275,7 @@ def _check_variables(field: str, variables: Any) -> None:
     if named:
         raise Invalid(
             _(
-                "%(names)s: a template keeps no secret, and the name says that this is one. Put it among the secrets, "
+                "%(names)s: templates cannot store secrets, and the name indicates one. Add it to the secrets, "
                 "with a parameter without a default as its value."
             )
             % {"names": ", ".join(named)},
@@ -290,7 +290,7 @@ def _check_request(schema: RequestSchema, user: User, content: Content, template
     current_code = template.newest.code_id if template else None
     row = (CodeSnapshot.objects if code == current_code else visible_code).filter(pk=code).first() if code else None
     if code and row is None:
-        raise Invalid(_("There is no such code of yours."), field=CODE)
+        raise Invalid(_("You have no such code."), field=CODE)
     chosen = {
         parameter["name"]: _SAMPLE if parameter["default"] is None else parameter["default"]
         for parameter in content.parameters

@@ -38,16 +38,19 @@ class TemplatePages(ObjectPages[JobTemplate]):
         Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
         Column(_("Visible to"), "row.get_visibility_display"),
         Column(_("Version"), "row.newest_number", kind="num"),
-        Column(_("Jobs made"), "row.uses|count", kind="num"),
+        Column(_("Jobs created"), "row.uses|count", kind="num"),
         Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
-        Column(_("Acts"), template="job_templates/_use_button.html", kind="actions"),
+        Column(_("Actions"), template="job_templates/_use_button.html", kind="actions"),
         anchor="template",
     )
     region, layout = "templates", "wide"
-    title, lead = _("Templates"), _("Requests of jobs under a name, to be used again by you and others.")
+    title, lead = _("Templates"), _("Saved job requests, to be reused by you and others.")
     filter_label, no_match_text = _("Filter templates"), _("No template matches this filter.")
-    empty_text, new_title = _("No templates yet. Save a job as one on its page, or write one."), _("New template")
-    deleted_text = _("Template %(name)s is deleted.")
+    empty_text, new_title = (
+        _("No templates yet. Save a job as a template on its page, or write one."),
+        _("New template"),
+    )
+    deleted_text = _("Template %(name)s deleted.")
     list_template, detail_template = "job_templates/list.html", "job_templates/detail.html"
     form_template = "job_templates/edit.html"
 

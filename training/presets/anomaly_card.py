@@ -11,22 +11,22 @@ CARD = Preset(
     name="anomaly",
     task="anomaly",
     title="Anomaly detector",
-    purpose="Finds defects without having seen one: learns from good images what is usual and shows where an image "
-            "is not. Some dozens of good images are enough; bad ones, where there are some, set the threshold.",
+    purpose=("Finds defects without training on defects: learns from good images and locates deviations. A few "
+        "dozen good images are enough; defective ones, if available, set the threshold."),
     architectures={"patchcore": "PatchCore on EfficientNet-Lite0 with ImageNet weights"},
     parameters=(
-        Param("good_class", "str", "", "The class of images without defects. Empty: the only class in what is learned "
-              "from, or the one that is named good, ok or normal."),
-        Param("bank_patches", "int", 2000, "Patches of good images that are remembered: more find finer defects and "
-              "take longer.", "", 50, 20_000),
+        Param("good_class", "str", "", ("The class of images without defects. Leave empty to use the only training "
+                                        "class, or the one named good, ok or normal.")),
+        Param("bank_patches", "int", 2000, "Number of stored patches of good images: more find finer defects and "
+                                           "are slower.", "", 50, 20_000),
         *(param for param in _COMMON if param.name in _SHARED),
     ),
     expected=(
-        Expected("Drawn cloth", "AUROC", 1.0, "scratches, blobs and missing parts; learned from 60 good images"),
+        Expected("Fabric with pattern", "AUROC", 1.0, "scratches, blobs and missing parts; trained on 60 good images"),
     ),
-    size="0.8 million weights, and 152 numbers for each patch remembered",
+    size="0.8 million parameters, and 152 numbers per stored patch",
     created="2026-11-23",
-    reference_time="9 CPU seconds for 60 good images of 160×160 and 60 to score on",
+    reference_time="9 CPU seconds for 60 good images of 160×160 and 60 for evaluation",
     suspend=False,
     finish=False,
     restore=False,

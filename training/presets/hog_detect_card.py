@@ -10,33 +10,36 @@ _COMMON = common(batch=1, rate=0.1, decay=0, ema=0, warmup=0, anneal="linear", r
 CARD = Preset(
     name="hog_detect",
     task="detection",
-    title="Gradient histograms as a detector",
-    purpose="Finds objects of firm shape and draws a box around each: for each class a template of edges is slid over "
-            "the image at several sizes. Learns in seconds to minutes, on CPUs only. Needs boxes or polygons.",
-    architectures={"hog_detect": "A pyramid of histograms of oriented gradients and one template for each class"},
+    title="HOG detector",
+    purpose=("Detects rigid objects with bounding boxes: a template of edges per class is compared with the image "
+        "at several sizes. Trains in seconds to minutes, on CPUs only. Needs boxes or polygons."),
+    architectures={"hog_detect": "A pyramid of histograms of oriented gradients and one template per class"},
     parameters=(
-        Param("layers", "int", 6, "Sizes at which objects are looked for: 3 is faster, 6 finds sizes in between.", "",
+        Param("layers", "int", 6, "Pyramid levels per octave: 3 is faster, 6 finds more intermediate sizes.", "",
               1, 12),
         Param("window", "int", 6, "Cells along the longer side of an object.", "", 3, 16),
-        Param("cell", "int", 0, "Side of a cell whose edges are counted together. 0: so that small objects are not "
-              "enlarged, 4 to 8.", "px", 0, 64),
-        Param("bins", "int", 9, "Directions that edges are told apart by.", "", 2, 36, advanced=True),
-        Param("svm_cost", "float", 1.0, "What an error costs, beside a wide margin: higher fits the images closer.",
+        Param("cell", "int", 0, "Cell size of the histograms. 0: automatic, 4 to 8, so that small objects are not "
+                                "enlarged.", "px", 0, 64),
+        Param("bins", "int", 9, "Number of edge orientations.", "", 2, 36, advanced=True),
+        Param("svm_cost", "float", 1.0, "Regularization parameter C: higher values fit the training images more "
+                                        "closely.",
               "", 1e-4, 1e4),
-        Param("iterations", "int", 80, "Iterations of L-BFGS at most, in each round; it stops where nothing changes.",
+        Param("iterations", "int", 80, "Maximum number of L-BFGS iterations per round; stops early when converged.",
               "", 1, 10_000),
-        Param("rounds", "int", 3, "How often the images are searched for what was wrongly found, to learn from it.", "",
+        Param("rounds", "int", 3, "Number of rounds of hard-negative mining.", "",
               0, 20),
         *(param for param in _COMMON if param.name in _SHARED),
-        Param("iou_threshold", "float", 0.4, "Of two boxes that overlap more than this, the better one is kept.", "",
+        Param("iou_threshold", "float", 0.4, "Of two boxes with a higher IoU than this, only the better one is "
+                                             "kept.", "",
               0.05, 1),
-        Param("score_threshold", "float", 0.3, "Boxes below this score are not shown when the model is used.", "",
+        Param("score_threshold", "float", 0.3, "Predictions below this confidence are hidden when the model is "
+                                               "used.", "",
               0, 1),
     ),
     expected=(
-        Expected("generated digits", "AP50", 0.898, "40 images, learned from 160 others of 320×240 in 109 CPU seconds"),
+        Expected("generated digits", "AP50", 0.898, "40 images, trained on 160 others of 320×240 in 109 CPU seconds"),
     ),
-    size="Some 1,800 weights for each class with windows of 6×6 cells",
+    size="About 1,800 parameters per class with windows of 6×6 cells",
     created="2026-11-24",
     reference_time="109 CPU seconds for 160 images of 320×240",
     suspend=False,

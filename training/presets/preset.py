@@ -133,17 +133,19 @@ class Preset:
 def tiling() -> tuple[Param, ...]:
     """The parameters of presets that can look at large images in tiles."""
     return (
-        Param("tile", "int", 0, "Look at tiles of so many pixels at the images' own size, in learning and afterwards: "
-              "for small things on large images. 0: at whole images.", "px", 0, 2048),
-        Param("tile_overlap", "float", 0.2, "Share of a side that neighbouring tiles have in common: as large as most "
-              "objects, so that one tile sees each of them whole.", "", 0, 0.75, advanced=True),
+        Param("tile", "int", 0, ("Train and predict on tiles of this many pixels at the original image size: for "
+                                 "small objects in large images. 0: on whole images."), "px", 0, 2048),
+        Param("tile_overlap", "float", 0.2, ("Share of a side that neighboring tiles have in common: about the "
+                                             "size of most objects, so "
+                                             "that each is complete in one tile."), "", 0, 0.75, advanced=True),
     )  # fmt: skip
 
 
 def multi_scale() -> Param:
     """The parameter of presets that can learn at several sizes of the input, see warp.py."""
-    return Param("multi_scale", "float", 0.0, "Each batch is learned at a size of the input of its own, smaller or "
-                 "larger by up to this share, in steps of 32 pixels.", "", 0, 0.5, advanced=True)  # fmt: skip
+    return Param("multi_scale", "float", 0.0, ("Each batch is trained at its own input size, smaller or larger by "
+                                               "up to this share, in steps of 32 pixels."),
+          "", 0, 0.5, advanced=True)  # fmt: skip
 
 
 def common(
@@ -151,77 +153,89 @@ def common(
 ) -> tuple[Param, ...]:
     """The parameters every preset has, with the task's own defaults."""
     return (
-        Param("budget_minutes", "float", 10.0, "Training time; preparing data, evaluating and exporting come on top. "
-              "0: no limit, epochs or steps decide.", "min", 0, 100_000),
-        Param("epochs", "float", 0.0, "Stop after so many passes over the data. 0: the budget decides.", "", 0, 1e6),
-        Param("steps", "int", 0, "Stop after so many optimizer steps. 0: the budget decides.", "", 0, 1e9,
+        Param("budget_minutes", "float", 10.0, ("Training time, without data preparation, evaluation and export. "
+                                                "0: no limit; epochs or steps decide."), "min", 0, 100_000),
+        Param("epochs", "float", 0.0, "Stop after this number of epochs. 0: limited by the time budget.", "", 0, 1e6),
+        Param("steps", "int", 0, "Stop after this number of optimizer steps. 0: "
+                                 "limited by the time budget.", "", 0, 1e9,
               advanced=True),
-        Param("batch_size", "int", batch, "Images per optimizer step, over all devices together.", "images", 1, 65536),
-        Param("lr", "float", rate, "Highest learning rate, per optimizer step.", "", 1e-7, 10),
-        Param("weight_decay", "float", decay, "Pull of the weights towards zero.", "", 0, 1, advanced=True),
-        Param("warmup", "float", warmup, "Share of the training in which the learning rate rises.", "", 0, 0.9,
+        Param("batch_size", "int", batch, "Images per optimizer step, over all devices.", "images", 1, 65536),
+        Param("lr", "float", rate, "Maximum learning rate, per optimizer step.", "", 1e-7, 10),
+        Param("weight_decay", "float", decay, "Weight decay (L2 regularization).", "", 0, 1, advanced=True),
+        Param("warmup", "float", warmup, "Share of the training in which the learning rate increases.", "", 0, 0.9,
               advanced=True),
-        Param("anneal", "str", anneal, "How the learning rate falls: with the time, or (plateau) to a tenth, twice, "
-              "each time nothing got better for some points, and then the training ends.", "",
+        Param("anneal", "str", anneal, ("Learning rate schedule: by time, or (plateau) reduced to a tenth, twice, "
+                                        "when the metric does not improve for a number of evaluations; then the "
+                                        "training ends."), "",
               choices=("cosine", "linear", "plateau"), advanced=True),
-        Param("patience", "int", 0, "Stop after so many scored points without a better one, even before the budget is "
-              "used. 0: never; with the decline plateau 5.", "", 0, 1000),
-        Param("accumulate", "int", 1, "Learn from each batch in so many parts, one after the other: the same result "
-              "for less memory, batch norms aside. 0: as few as fit into the card, or the share of it.", "", 0, 1024,
+        Param("patience", "int", 0, ("Stop after this number of evaluations without improvement, even within the "
+                                     "time budget. 0: never; with the plateau schedule 5."), "", 0, 1000),
+        Param("accumulate", "int", 1, ("Gradient accumulation: split each batch into this many parts for less "
+                                       "memory; the result is the same except for batch norm. 0: as few as fit "
+                                       "into the GPU or its share."), "", 0, 1024,
               advanced=True),
-        Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
-              "0: no averaging.", "", 0, 0.99999, advanced=True),
-        Param("weights", "str", "", "What to start from: a model as OWNER/NAME v2, or a .safetensors or .pth file in "
-              "your home. Tensors are taken where name and shape agree. Of a model made here the layers of other "
-              "classes begin anew; of a file as many classes count as the same."),
-        Param("train_splits", "str", "train", "Splits to learn from, separated by commas."),
-        Param("eval_split", "str", "val", "Split to score on; where it is missing or learned from: test, "
-              "else a fixed tenth of the training images is held out."),
-        Param("folds", "int", 0, "Cross-validation: the images to learn from are divided into so many parts, and each "
-              "is scored on once by a training that learned from the others. 0: none.", "", 0, 20, advanced=True),
-        Param("fold", "int", 0, "The part to score on. 0: each once, in as many trainings.", "", 0, 20, advanced=True),
-        Param("group_by", "str", "", "Images that belong together, as photographs of one patient, are never divided "
-              "between learning and scoring, neither by folds nor by the tenth held out. folder: those of one folder; "
-              "else a regular expression, and what it finds in the path names the group, as patient\\d+.",
+        Param("ema", "float", ema, "Decay of the averaged weights (EMA) that are evaluated and exported. 0: no "
+                                   "averaging.", "", 0, 0.99999, advanced=True),
+        Param("weights", "str", "", ("Initial weights: a model as OWNER/NAME v2, or a .safetensors or .pth file in "
+                                     "your home folder. Tensors are used if name and shape match. Layers for other "
+                                     "classes of a platform model are reinitialized; for a file, equal class "
+                                     "counts are treated as the same classes.")),
+        Param("train_splits", "str", "train", "Training splits, separated by commas."),
+        Param("eval_split", "str", "val", ("Split for validation; if it is missing or used for training: test, "
+                                           "otherwise a fixed tenth of the training images.")),
+        Param("folds", "int", 0, ("Cross-validation: the training images are divided into this many parts; each "
+                                  "part validates one training on the others. 0: none."), "", 0, 20, advanced=True),
+        Param("fold", "int", 0, "The part used for evaluation. 0: each once, "
+                                "in as many training jobs.", "", 0, 20, advanced=True),
+        Param("group_by", "str", "", ("Related images, such as photographs of one patient, are never divided "
+                                      "between training and evaluation. folder: images of one folder; otherwise a "
+                                      "regular expression, whose match in the path names the group, such as "
+                                      "patient\\d+."),
               advanced=True),
         Param("width", "int", 0, "Input width. 0: from the dataset.", "px", 0, 2048),
         Param("height", "int", 0, "Input height. 0: from the dataset.", "px", 0, 2048),
-        Param("resize", "str", resize, "How images of another shape are made to fit.", "",
+        Param("resize", "str", resize, "How images with other aspect ratios are resized.", "",
               choices=(*(("auto",) if resize == "auto" else ()), "stretch", "letterbox"), advanced=True),
-        Param("flip", "float", 0.5, "Share of training images mirrored left to right.", "", 0, 1),
-        Param("vertical_flip", "float", 0.0, "Share of training images mirrored top to bottom: right where up "
-              "has no meaning, as in microscopy and aerial images.", "", 0, 1),
-        Param("seed", "int", 0, "Same seed, same data, same machine: same model.", "", 0, 2**31 - 1),
-        Param("checkpoint_minutes", "float", 5.0, "Longest time between two checkpoints.", "min", 0.0, 1440,
+        Param("flip", "float", 0.5, "Share of training images flipped horizontally.", "", 0, 1),
+        Param("vertical_flip", "float", 0.0, ("Share of training images flipped vertically: useful where "
+                                              "orientation has no meaning, as "
+                                              "in microscopy and aerial images."), "", 0, 1),
+        Param("seed", "int", 0, "Same seed, same data, same node: same model.", "", 0, 2**31 - 1),
+        Param("checkpoint_minutes", "float", 5.0, "Maximum time between two checkpoints.", "min", 0.0, 1440,
               advanced=True),
-        Param("eval_share", "float", 0.05, "Share of the time that scoring along the way may take: at least four "
-              "times before the end, where time is short on a sample of the images. 0: at the end only.", "", 0, 1,
+        Param("eval_share", "float", 0.05, ("Share of the time for evaluation during training: at least four times "
+                                            "before the end, on a sample of the images if time is short. 0: only "
+                                            "at the end."), "", 0, 1,
               advanced=True),
-        Param("amp", "bool", True, "Compute in bfloat16 on GPUs, and on processors where that is faster.",
+        Param("amp", "bool", True, "Compute in bfloat16 on GPUs, and on CPUs where it is faster.",
               advanced=True),
-        Param("compile", "bool", False, "Compile the model first: pays on long runs on a GPU.", advanced=True),
-        Param("show_steps", "bool", False, "Print every step to the log, not one line each 30 s.", advanced=True),
-        Param("no_steps", "bool", False, "Print no steps to the log at all; scores and phases still are.",
+        Param("compile", "bool", False, "Compile the model first: worthwhile for long runs on a GPU.", advanced=True),
+        Param("show_steps", "bool", False, "Log every step, not one line per 30 s.", advanced=True),
+        Param("no_steps", "bool", False, "Do not log steps; evaluations and phases are still logged.",
               advanced=True),
-        Param("keep_ms", "int", 0, "Wait after each step, to leave the device to others.", "ms", 0, 60_000,
+        Param("keep_ms", "int", 0, "Pause after each step, to leave the device to others.", "ms", 0, 60_000,
               advanced=True),
     )  # fmt: skip
 
 
 def own_network() -> Param:
     """Return the parameter of presets that accept a custom network, see own_network.py."""
-    return Param("network", "text", "", "Python that defines build(classes, channels) and returns a torch.nn.Module: "
-                 "images [N, channels, height, width] to logits [N, classes]. build may ask for width and height too. "
-                 "It is run in the training alone.")  # fmt: skip
+    return Param("network", "text", "", ("Python code that defines build(classes, channels) and returns a "
+                                         "torch.nn.Module: images [N, channels, height, width] to logits [N, "
+                                         "classes]. build can also take width and height. It runs only in the "
+                                         "training job."))  # fmt: skip
 
 
 def distillation() -> tuple[Param, ...]:
     """The parameters of presets that learn after a finished model, see distill.py."""
     return (
-        Param("teacher", "str", "", "A larger model of this preset, as OWNER/NAME v2, whose answers are learned as "
-              "well; it must know all classes of the data.", advanced=True),
-        Param("distill", "float", 0.5, "Weight of the teacher's answers; the truth has the rest.", "", 0, 1,
+        Param("teacher", "str", "", ("A larger model of this preset, as OWNER/NAME v2, whose predictions are used "
+                                     "as training targets as well; it "
+                                     "must know all classes of the data."), advanced=True),
+        Param("distill", "float", 0.5, "Weight of the teacher predictions; the ground truth has the remaining "
+                                       "weight.", "", 0, 1,
               advanced=True),
-        Param("temperature", "float", 4.0, "How much the teacher's answers are softened, so that the student sees "
-              "which classes are alike. 1: not at all.", "", 1, 100, advanced=True),
+        Param("temperature", "float", 4.0, ("Temperature that softens the teacher predictions, so that the student "
+                                            "learns similarities between classes. 1: none."),
+          "", 1, 100, advanced=True),
     )  # fmt: skip

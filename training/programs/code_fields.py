@@ -22,13 +22,13 @@ class CodeFields(forms.Form):
     code_archive = forms.FileField(
         label=gettext_lazy("Code"),
         required=False,
-        help_text=gettext_lazy("A zip or tar archive of your folder, up to 200 MiB here."),
+        help_text=gettext_lazy("A zip or tar archive of your folder, up to 200 MiB."),
     )
     home_path = forms.CharField(
         label=gettext_lazy("or a folder in your home"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("A copy is taken now; later changes do not reach this job."),
+        help_text=gettext_lazy("The folder is copied now; later changes do not affect this job."),
     )
     snapshot = forms.ModelChoiceField(CodeSnapshot.objects.none(), required=False, widget=forms.HiddenInput)
 
@@ -44,7 +44,7 @@ class CodeFields(forms.Form):
         archive = self.cleaned_data.get("code_archive")
         if archive and archive.size > MAX_ARCHIVE_BYTES:
             raise forms.ValidationError(
-                _("Larger than 200 MiB. Use the command line client: its uploads can be resumed.")
+                _("Larger than 200 MiB. Use the command-line client, which can resume uploads.")
             )
         return archive
 

@@ -57,7 +57,7 @@ def check_alike(version: DatasetVersion, other: DatasetVersion) -> None:
         return  # what raw data mean only the code knows
     if version.task != other.task or names(version) != names(other):
         raise WrongTask(
-            _("%(other)s has other classes than %(version)s, so it cannot score this training.")
+            _("%(other)s has different classes than %(version)s and cannot be used to evaluate this training job.")
             % {"other": other, "version": version},
             field="eval_version",
         )

@@ -24,7 +24,7 @@ class InputFields(forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
-        help_text=gettext_lazy("One NAME=value a line."),
+        help_text=gettext_lazy("One NAME=value per line."),
     )
     secrets = forms.CharField(
         label=gettext_lazy("Secrets"),
@@ -33,15 +33,17 @@ class InputFields(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocomplete": "off"}),
         help_text=gettext_lazy(
-            "Variables too, one NAME=value a line. They are kept encrypted, shown to nobody and starred out in the "
-            "log. NAME alone takes your stored secret of that name."
+            "Environment variables, one NAME=value per line. They are stored encrypted, never shown and masked "
+            "in the log. NAME alone uses your stored secret of that name."
         ),
     )
     datasets = VersionChoices(
         DatasetVersion.objects.none(),
         label=gettext_lazy("Datasets"),
         required=False,
-        help_text=gettext_lazy("The first one's folder is in AIP_DATASET_DIR, all of them are in AIP_DATASETS."),
+        help_text=gettext_lazy(
+            "The folder of the first dataset is in AIP_DATASET_DIR; all datasets are in AIP_DATASETS."
+        ),
     )
 
     def offer_versions(self) -> None:
@@ -76,7 +78,7 @@ def read_variables(text: str, *, stored: bool = False) -> dict[str, str]:
         if not name or not (equals or stored):
             raise forms.ValidationError(_("Line %(number)s: write it as NAME=value.") % {"number": number})
         if name in variables:
-            raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
+            raise forms.ValidationError(_("Duplicate parameter %(name)s.") % {"name": name})
         variables[name] = value
     return variables
 

@@ -7,14 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Launcher(models.TextChoices):
-    ONCE = "once", _("Once on each machine")
-    PROCESSES = "processes", _("As several processes on each machine")
-    TORCHRUN = "torchrun", _("By torchrun")
-    MPI = "mpi", _("By mpirun")
-    FIRST = "first", _("Once, on the first machine")
+    ONCE = "once", _("Once per node")
+    PROCESSES = "processes", _("Several processes per node")
+    TORCHRUN = "torchrun", _("torchrun")
+    MPI = "mpi", _("mpirun")
+    FIRST = "first", _("Once, on the first node")
 
 
 HELP = _(
-    "Each process is told RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. By mpirun, and once on "
-    "the first machine, that one starts what runs on the others."
+    "Each process gets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. With mpirun, the command "
+    "runs once on the first node, which starts the processes on the others."
 )

@@ -39,28 +39,26 @@ def check(how: str, processes: int, worker: str, nodes: int) -> None:
     with refusals:
         if how not in Launcher.values:
             names = ", ".join(value for value in Launcher.values)
-            raise Invalid(
-                _("A command is started in one of these ways: %(names)s.") % {"names": names}, field="launcher"
-            )
+            raise Invalid(_("The launcher must be one of: %(names)s.") % {"names": names}, field="launcher")
     with refusals:
         if not 0 <= processes <= MAX_PROCESSES:
             raise Invalid(
-                _("Ask for 0 to %(most)s processes on each machine; 0 is one for each card.") % {"most": MAX_PROCESSES},
+                _("Request 0 to %(most)s processes per node; 0 means one per GPU.") % {"most": MAX_PROCESSES},
                 field="processes",
             )
     with refusals:
         if processes > 1 and how == Launcher.ONCE:
             raise Invalid(
-                _("Several processes on a machine need a launcher: choose processes or torchrun."), field="launcher"
+                _("Several processes per node need a launcher: choose processes or torchrun."), field="launcher"
             )
     with refusals:
         if worker and how in launcher.STARTED_BY_THE_FIRST:
             raise Invalid(
-                _("The first machine starts what runs on the others: leave their command empty."),
+                _("The first node starts the programs on the others: leave their command empty."),
                 field="worker_command",
             )
         if worker and nodes == 1:
-            raise Invalid(_("A command for the other machines needs more than one machine."), field="worker_command")
+            raise Invalid(_("A command for the other nodes needs more than one node."), field="worker_command")
     refusals.end()
 
 
@@ -82,7 +80,7 @@ def started_words(command: Program) -> str:
     if command.launcher == Launcher.FIRST:
         return label
     total = command.job.nodes * processes_of(command)
-    processes = ngettext("%(total)s process in all", "%(total)s processes in all", total) % {"total": total}
+    processes = ngettext("%(total)s process in total", "%(total)s processes in total", total) % {"total": total}
     return f"{label}, {processes}"
 
 
@@ -152,5 +150,5 @@ def _nodes(attempt: Attempt) -> list[dict[str, Any]]:
     for held in rows:
         by_rank.setdefault(held.rank, {"address": held.node.address, "port": held.port or port})
     if len(by_rank) < attempt.job.nodes:
-        raise CannotRun(_("Its machines have no place to meet. Restore it."))
+        raise CannotRun(_("The nodes have no common rendezvous address. Restore the job."))
     return [by_rank[rank] for rank in sorted(by_rank)]

@@ -25,7 +25,7 @@ def read_pairs(text: str) -> dict[str, Any]:
         if not equals or not name:
             raise forms.ValidationError(_("Line %(number)s: write it as name = value.") % {"number": number})
         if name in pairs:
-            raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
+            raise forms.ValidationError(_("Duplicate parameter %(name)s.") % {"name": name})
         pairs[name] = typed(raw.strip())
     return pairs
 

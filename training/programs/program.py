@@ -79,7 +79,7 @@ def script_facts(program: Program) -> list[Fact]:
     """Return the scripts that are run, for the job's page."""
     facts = [Fact(_("Command"), script.shown(program.script), code=True)] if program.script else []
     if program.worker_script:
-        facts.append(Fact(_("Command of the other machines"), script.shown(program.worker_script), code=True))
+        facts.append(Fact(_("Command on the other nodes"), script.shown(program.worker_script), code=True))
     return facts
 
 

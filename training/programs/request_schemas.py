@@ -88,7 +88,7 @@ def get(kind: str) -> RequestSchema:
     schema = SCHEMAS.find(kind)
     if schema is None:
         names = ", ".join(SCHEMAS.names())
-        raise Invalid(_("Jobs of these kinds can be requested here: %(names)s.") % {"names": names}, field="kind")
+        raise Invalid(_("These kinds of jobs can be requested here: %(names)s.") % {"names": names}, field="kind")
     return schema
 
 
@@ -151,7 +151,7 @@ def submit(schema: RequestSchema, user: User, request: Request, **instead: Any) 
 
 def _check_allowed(schema: RequestSchema, user: User) -> None:
     if not user.can(schema.submit_action):
-        message = _("You may not start jobs of the kind %(kind)s. Ask an administrator for that right.")
+        message = _("You are not allowed to start jobs of the kind %(kind)s. Ask an administrator for this permission.")
         raise NotAllowed(message % {"kind": schema.label}, field="kind")
 
 

@@ -35,7 +35,7 @@ class _Loader(_CLoader):  # type: ignore[misc, valid-type]  # of libyaml where i
         for key, _value in node.value:
             if isinstance(key.value, str) and key.value in names:
                 raise yaml.MarkedYAMLError(
-                    None, None, _("%(name)s is given twice") % {"name": key.value}, key.start_mark
+                    None, None, _("duplicate field %(name)s") % {"name": key.value}, key.start_mark
                 )
             names.add(str(key.value))
         return super().construct_mapping(node, deep=deep)
@@ -100,7 +100,7 @@ def read(text: str) -> dict[str, Any]:
         Invalid: no YAML, no fields, or values that JSON does not know; the sentence names the line.
     """
     if len(text) > MAX_LENGTH:
-        raise Invalid(_("A request has at most %(most)s characters.") % {"most": MAX_LENGTH}, field=FIELD)
+        raise Invalid(_("A request can have at most %(most)s characters.") % {"most": MAX_LENGTH}, field=FIELD)
     placeholders = _Words(text)
     try:
         _check(placeholders.text)
@@ -111,16 +111,16 @@ def read(text: str) -> dict[str, Any]:
         mark, why = exc.problem_mark, exc.problem or exc.context or ""
         line = min(mark.line, text.count("\n")) + 1 if mark else 1  # libyaml counts one more at the end
         raise Invalid(
-            _("Line %(line)s cannot be read: %(why)s.") % {"line": line, "why": placeholders.back(why)},
+            _("Line %(line)s is invalid: %(why)s.") % {"line": line, "why": placeholders.back(why)},
             field=FIELD,
             line=line,
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError):
-        raise Invalid(_("This is no YAML or JSON of plain values."), field=FIELD) from None
+        raise Invalid(_("Expected YAML or JSON with plain values."), field=FIELD) from None
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise Invalid(_("Write one field a line, as in command: python train.py."), field=FIELD)
+        raise Invalid(_("Write one field per line, such as command: python train.py."), field=FIELD)
     return value
 
 
@@ -136,9 +136,9 @@ def _check(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         problem = ""
         if isinstance(event, yaml.AliasEvent):
-            problem = _("aliases are not read here")
+            problem = _("aliases are not supported")
         elif count > MAX_NODES:
-            problem = _("a request has at most %(most)s values") % {"most": MAX_NODES}
+            problem = _("a request can have at most %(most)s values") % {"most": MAX_NODES}
         elif depth > MAX_DEPTH:
             problem = _("lists and mappings are nested deeper than %(most)s levels") % {"most": MAX_DEPTH}
         if problem:

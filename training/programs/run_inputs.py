@@ -42,7 +42,7 @@ def check(user: User, datasets: Sequence[DatasetVersion]) -> None:
             raise Invalid(_("At most %(most)s datasets.") % {"most": MAX_DATASETS}, field="datasets")
     with refusals:
         if len({version.pk for version in datasets}) < len(datasets):
-            raise Invalid(_("A dataset is named twice."), field="datasets")
+            raise Invalid(_("Duplicate dataset."), field="datasets")
     for version in datasets[:MAX_DATASETS]:
         with refusals:
             data_checks.check_readable(user, version, field="datasets")

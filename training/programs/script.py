@@ -27,12 +27,13 @@ def check(text: str, *, field: str = "command") -> None:
     """
     text = normalised(text)
     if not text:
-        raise Invalid(_("Say what to run, for instance python train.py."), field=field)
+        raise Invalid(_("Enter a command, for example python train.py."), field=field)
     if "\0" in text:
-        raise Invalid(_("A command cannot contain a NUL character."), field=field)
+        raise Invalid(_("A command must not contain a NUL character."), field=field)
     if len(text) > MAX_LENGTH:
         raise Invalid(
-            _("A command has at most %(most)s characters. Put a longer script into the code.") % {"most": MAX_LENGTH},
+            _("A command can have at most %(most)s characters. Put a longer script into the code.")
+            % {"most": MAX_LENGTH},
             field=field,
         )
     check_whole(text, field=field)
@@ -45,7 +46,7 @@ def check_whole(text: str, *, field: str) -> None:
         Invalid: it holds the mask.
     """
     if secret_names.MASK in text:
-        message = _("%(mask)s stands for a secret that is not shown. Write its value in this place, or remove it.")
+        message = _("%(mask)s is a placeholder for a hidden secret. Enter the secret value here or remove this entry.")
         raise Invalid(message % {"mask": secret_names.MASK}, field=field)
 
 

@@ -37,7 +37,7 @@ class InputsIn(serializers.Serializer[Any]):
         attrs = super().validate(attrs)
         ways = [name for name in ("code", *CODE_FIELDS) if attrs.get(name)]
         if len(ways) > 1:
-            raise serializers.ValidationError({ways[1]: [_("Give the code in one way only.")]})
+            raise serializers.ValidationError({ways[1]: [_("Specify the code in only one way.")]})
         return attrs
 
 

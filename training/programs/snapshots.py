@@ -82,7 +82,7 @@ def from_upload(*, owner: User, upload: Upload) -> CodeSnapshot:
         ArchiveRefused: see `from_archive`.
     """
     if upload.state == Upload.State.OPEN:
-        raise BadCode(_("This upload has not arrived whole yet."))
+        raise BadCode(_("This upload is not complete yet."))
     return from_archive(owner=owner, archive=upload.file, name=upload.filename or upload.id)
 
 
@@ -101,7 +101,7 @@ def from_home(*, owner: User, folder: str) -> CodeSnapshot:
             _copy(source, copying)
         copying.rename(snapshot.path)
     except (FileNotFoundError, NotADirectoryError):
-        raise BadCode(_("There is no such folder in your home."), field="home_path") from None
+        raise BadCode(_("This folder does not exist in your home folder."), field="home_path") from None
     except (files.OutsideRoot, Invalid) as exc:
         raise BadCode(exc.message, field="home_path") from None
     except trees.TooLong:
@@ -145,12 +145,12 @@ def _check_size(source: int) -> None:
         if size > LIMITS.max_bytes:
             raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
         if folder.depth > files.MAX_DEPTH:
-            message = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.MAX_DEPTH}
+            message = _("Folders are nested more than %(limit)s levels deep.") % {"limit": files.MAX_DEPTH}
             raise BadCode(message, field="home_path")
 
 
 def _many() -> str:
-    return _("The folder holds more than %(limit)s files.") % {"limit": f"{LIMITS.max_files:,}"}
+    return _("The folder contains more than %(limit)s files.") % {"limit": f"{LIMITS.max_files:,}"}
 
 
 def _copy(source: int, target: Path) -> None:
@@ -192,11 +192,11 @@ def check_start_file(snapshot: CodeSnapshot, start_file: str) -> str:
     path = PurePosixPath(start_file.strip().replace("\\", "/"))
     name = str(path)
     if not start_file.strip() or path.is_absolute() or ".." in path.parts:
-        raise BadStartFile(_("The start file is a path inside your code, for instance train.py."))
+        raise BadStartFile(_("The entry point must be a path inside your code, for example train.py."))
     if any(part.startswith("-") for part in path.parts) or not name.isprintable():
-        raise BadStartFile(_("The start file's name must not begin with a dash or hold control characters."))
+        raise BadStartFile(_("The name of the start file must not start with a dash or contain control characters."))
     if path.suffix != ".py":
-        raise BadStartFile(_("The start file must be a Python file, its name ends in .py."))
+        raise BadStartFile(_("The entry point must be a Python file ending in .py."))
     here = snapshot.path
     for part in path.parts:
         here = here / part
@@ -205,7 +205,7 @@ def check_start_file(snapshot: CodeSnapshot, start_file: str) -> str:
         except (FileNotFoundError, NotADirectoryError):
             raise BadStartFile(_not_there(snapshot, name)) from None
         if stat.S_ISLNK(mode):
-            raise BadStartFile(_("The start file must not be a link."))
+            raise BadStartFile(_("The entry point must not be a link."))
     if not stat.S_ISREG(mode):
         raise BadStartFile(_not_there(snapshot, name))
     return name
@@ -214,8 +214,8 @@ def check_start_file(snapshot: CodeSnapshot, start_file: str) -> str:
 def _not_there(snapshot: CodeSnapshot, name: str) -> str:
     there = [path for path in files.walk_beneath(snapshot.path) if path.endswith(".py")][:8]
     if not there:
-        return _("There is no file %(name)s in the code, and no other Python file.") % {"name": name}
-    return _("There is no file %(name)s in the code. There are: %(there)s.") % {
+        return _("The code has no file %(name)s and no other Python file.") % {"name": name}
+    return _("The code has no file %(name)s. Available files: %(there)s.") % {
         "name": name,
         "there": ", ".join(there),
     }
@@ -229,7 +229,7 @@ def _counted(snapshot: CodeSnapshot) -> CodeSnapshot:
     names = list(files.walk_beneath(snapshot.path))
     if not names:
         shutil.rmtree(snapshot.path, ignore_errors=True)
-        raise BadCode(_("There are no files in it."))
+        raise BadCode(_("The archive contains no files."))
     snapshot.files = len(names)
     snapshot.size_bytes = files.tree_size(snapshot.path)
     snapshot.save(force_insert=True)

@@ -20,5 +20,5 @@ def meeting_place(attempt: Attempt) -> tuple[str, int]:
     """
     first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
     if first is None or first.port is None:
-        raise CannotRun(_("Its machines have no place to meet. Restore it."))
+        raise CannotRun(_("The nodes have no common rendezvous address. Restore the job."))
     return first.node.address, first.port

@@ -49,10 +49,13 @@ def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> N
     for name, value in secrets.items():
         with refusals:
             if name in variables:
-                raise Invalid(_("%(name)s is given twice.") % {"name": name[:60]}, field="secrets")
+                raise Invalid(_("Duplicate parameter %(name)s.") % {"name": name[:60]}, field="secrets")
             if value and len(value) < secret_names.MIN_LENGTH:
                 raise Invalid(
-                    _("%(name)s: a secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
+                    _(
+                        "%(name)s: a secret must have at least %(least)s characters; shorter ones cannot be "
+                        "hidden in logs."
+                    )
                     % {"name": name[:60], "least": secret_names.MIN_LENGTH},
                     field="secrets",
                 )
@@ -105,15 +108,15 @@ def opened(job: Job, run: RunDir) -> handing_over.Opened:
 def _check_one(name: str, value: str, field: str) -> None:
     if not _NAME.fullmatch(name):
         raise Invalid(
-            _("“%(name)s” is no name of a variable: letters, digits and _, not beginning with a digit.")
+            _("“%(name)s” is not a valid variable name: use letters, digits and _, not starting with a digit.")
             % {"name": name[:60]},
             field=field,
         )
     if name.startswith("AIP_"):
-        raise Invalid(_("%(name)s: names with AIP_ belong to the platform.") % {"name": name[:60]}, field=field)
+        raise Invalid(_("%(name)s: names starting with AIP_ are reserved.") % {"name": name[:60]}, field=field)
     if "\0" in value or len(value) > MAX_LENGTH:
         raise Invalid(
-            _("%(name)s has at most %(most)s characters and no NUL.") % {"name": name[:60], "most": MAX_LENGTH},
+            _("%(name)s can have at most %(most)s characters and no NUL.") % {"name": name[:60], "most": MAX_LENGTH},
             field=field,
         )
     script.check_whole(value, field=field)

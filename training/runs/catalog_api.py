@@ -36,7 +36,7 @@ class PresetViewSet(PlatformViewSet):
 
     def retrieve(self, request: Request, pk: str) -> Response:
         if pk not in PRESETS:
-            raise NotFound(_("There is no such preset."))
+            raise NotFound(_("Preset not found."))
         return Response(PresetOut(PRESETS[pk]).data)
 
 

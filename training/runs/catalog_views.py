@@ -139,7 +139,7 @@ def _edit(
 def params_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(ParameterSet.objects.editable_by(request.user), pk=pk)
     row.delete()
-    messages.info(request, _("Parameter set %(name)s is removed.") % {"name": row.name})
+    messages.info(request, _("Parameter set %(name)s deleted.") % {"name": row.name})
     if request.htmx:
         return HttpResponse(status=204, headers={"HX-Redirect": reverse("training:params")})
     return redirect("training:params")

@@ -67,12 +67,12 @@ def folder_of(training: TrainingJob, name: str = "") -> Path:
     rows = valid(training)
     if not name:
         if not rows:
-            raise NoCheckpoint(_("This training has left no checkpoint, so it cannot go on. Clone it to start anew."))
+            raise NoCheckpoint(_("This training has no checkpoint and cannot continue. Clone it to start again."))
         return rows[0].folder
     for row in rows:
         if name in (row.name, row.folder.name):
             return row.folder
-    raise NoCheckpoint(_("There is no valid checkpoint %(name)s.") % {"name": name[:60]})
+    raise NoCheckpoint(_("Checkpoint %(name)s does not exist or is invalid.") % {"name": name[:60]})
 
 
 def _read(folder: Path, attempt: int, *, best: bool) -> Checkpoint | None:

@@ -66,7 +66,7 @@ def check_none(request: TrainingRequest) -> None:
     for name in ONLY_OWN:
         with refusals:
             if getattr(request, name):
-                message = _("A preset brings its own program and environment, so it takes no such thing. Use own code.")
+                message = _("A preset has its own program and environment, so this does not apply. Use custom code.")
                 raise Invalid(message, field=name)
     refusals.end()
 
@@ -117,13 +117,13 @@ def apply_request(training: TrainingJob, user: User, request: TrainingRequest) -
 def _start_file(request: TrainingRequest) -> str:
     """The start file, "" where a command line is run instead."""
     if request.command and request.start_file:
-        raise Invalid(_("Give a start file or a command line, not both."), field="command")
+        raise Invalid(_("Specify an entry point or a command line, not both."), field="command")
     if request.command:
         return ""
     if request.code is None:
-        raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
+        raise Invalid(_("Choose a preset, or upload your own code."), field="preset")
     if not request.start_file:
-        raise snapshots.BadStartFile(_("Say which file of the code is run, or give a command line."))
+        raise snapshots.BadStartFile(_("Specify the entry point of the code, or a command line."))
     return snapshots.check_start_file(request.code, request.start_file)
 
 
@@ -134,7 +134,7 @@ def _check_launcher(request: TrainingRequest) -> None:
         processes = 0 if request.processes == 1 else request.processes
         layout.check(how, processes, request.worker_command, request.nodes)
     elif request.worker_command:
-        message = _("A command for the other machines needs a way to start: choose one.")
+        message = _("A command for the other nodes needs a launcher: choose one.")
         raise Invalid(message, field="launcher")
 
 
@@ -149,15 +149,15 @@ def _check_data(user: User, request: TrainingRequest) -> None:
         if other is not None:
             data_checks.check_readable(user, other, field="eval_version")
             if version is None:
-                raise Invalid(_("Choose the first dataset before a second one."), field="eval_version")
+                raise Invalid(_("Choose the first dataset before the second."), field="eval_version")
             data_checks.check_alike(version, other)
     with refusals:
         run_inputs.check(user, request.datasets)
         named = {row.pk for row in (version, other) if row is not None}
         if any(row.pk in named for row in request.datasets):
-            raise Invalid(_("A dataset is named twice."), field="datasets")
+            raise Invalid(_("Duplicate dataset."), field="datasets")
         if request.datasets and version is None:
-            raise Invalid(_("Choose the first dataset before further ones."), field="version")
+            raise Invalid(_("Choose the first dataset before additional ones."), field="version")
     refusals.end()
 
 
@@ -173,17 +173,16 @@ def check_arguments(line: str, placeholders: Collection[str] = PLACEHOLDERS) -> 
     try:
         args = shell_words.split(line)
     except ValueError:
-        raise Invalid(_("A quotation mark in the run parameters is not closed."), field="arguments") from None
+        raise Invalid(_("A quotation mark in the arguments is not closed."), field="arguments") from None
     if "\0" in line:
-        raise Invalid(_("Run parameters cannot contain a NUL character."), field="arguments")
+        raise Invalid(_("Arguments must not contain a NUL character."), field="arguments")
     script.check_whole(line, field="arguments")
     for word in args:
         for name in re.findall(r"\{([a-z_]+)\}", word):
             if name not in placeholders:
                 there = ", ".join(f"{{{placeholder}}}" for placeholder in placeholders)
                 raise Invalid(
-                    _("{%(name)s} is not known in run parameters. There are: %(there)s.")
-                    % {"name": name, "there": there},
+                    _("{%(name)s} is unknown in arguments. Available: %(there)s.") % {"name": name, "there": there},
                     field="arguments",
                 )
     return line.strip()
@@ -201,7 +200,7 @@ def check_output_path(value: str) -> str:
     if not text or str(path) == ".":
         return ""
     if path.is_absolute() or ".." in parts or not text.isprintable() or parts[0].startswith("-"):
-        raise Invalid(_("The output path is a folder inside your code, for instance runs."), field="output_path")
+        raise Invalid(_("The output path must be a folder inside your code, for example runs."), field="output_path")
     return str(path)
 
 

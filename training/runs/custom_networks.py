@@ -41,38 +41,38 @@ def check(params: Mapping[str, Any]) -> None:
     """
     text = str(params.get(PARAMETER, ""))
     if params.get(CHOICE) == OWN and not text.strip():
-        raise _refused(_("Write the network, or choose one of the others."))
+        raise _refused(_("Enter the network, or choose another one."))
     if text.strip() and params.get(CHOICE) != OWN:
-        raise _refused(_("A network is written here, and another one is chosen. Choose own, or empty the text."))
+        raise _refused(_("A network is entered here, but another one is selected. Select own, or clear the text."))
     if len(text) > MAX_LENGTH:
-        raise _refused(_("A network has at most %(most)s characters.") % {"most": MAX_LENGTH})
+        raise _refused(_("A network can have at most %(most)s characters.") % {"most": MAX_LENGTH})
     if text.strip():
         _check_build(_parsed(text))
 
 
 def _parsed(text: str) -> ast.Module:
     if text.count("{") > MAX_BRACES:  # fields of f-strings take quadratic time
-        raise _refused(_("A network has at most %(most)s opening braces.") % {"most": MAX_BRACES})
+        raise _refused(_("A network can have at most %(most)s opening braces.") % {"most": MAX_BRACES})
     try:
         return ast.parse(text)
     except SyntaxError as exc:
-        message = _("Line %(line)s is no Python: %(why)s.") % {"line": exc.lineno or 1, "why": exc.msg}
+        message = _("Line %(line)s is not valid Python: %(why)s.") % {"line": exc.lineno or 1, "why": exc.msg}
     except (ValueError, RecursionError, MemoryError):
-        message = _("This is no Python, or nested too deeply.")
+        message = _("The text is not valid Python, or nested too deeply.")
     raise _refused(message)
 
 
 def _check_build(tree: ast.Module) -> None:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "build"]
     if not functions:
-        raise _refused(_("There is no function build. Define build(classes, channels) that returns the network."))
+        raise _refused(_("The function build is missing. Define build(classes, channels) that returns the network."))
     own = functions[-1].args
     places = [*own.posonlyargs, *own.args]
     needed = [node.arg for node in places[: len(places) - len(own.defaults)]]
     needed += [node.arg for node, usual in zip(own.kwonlyargs, own.kw_defaults, strict=True) if usual is None]
     strange = [name for name in needed if name not in OFFERED]
     if strange or own.posonlyargs:
-        message = _("Line %(line)s: build is given %(offered)s by name, and nothing for %(strange)s.")
+        message = _("Line %(line)s: build receives %(offered)s by name, but nothing for %(strange)s.")
         strange = strange or [node.arg for node in own.posonlyargs]
         raise _refused(
             message % {"line": functions[-1].lineno, "offered": ", ".join(OFFERED), "strange": ", ".join(strange)}

@@ -70,6 +70,8 @@ def check_restore(training: TrainingJob) -> None:
     for name, version, _role in rows(training):
         with refusals:
             if version is None:
-                raise NotRestorable(_("%(version)s was deleted, so the training cannot go on.") % {"version": name})
+                raise NotRestorable(
+                    _("%(version)s was deleted, so the training job cannot continue.") % {"version": name}
+                )
             check_readable(training, [(version, _role)], field="checkpoint")
     refusals.end()

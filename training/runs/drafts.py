@@ -160,7 +160,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
         _check_processes(request.processes)
     with refusals:
         if request.min_nodes and request.is_own_code:
-            text = _("Own code runs on all its machines or none. Leave the fewest machines empty, or choose a preset.")
+            text = _("Custom code runs on all its nodes or none. Clear the minimum nodes, or choose a preset.")
             raise Invalid(text, field="min_nodes")
     training = TrainingJob(
         description=request.description,
@@ -174,12 +174,12 @@ def check(user: User, request: TrainingRequest) -> Draft:
     )
     with refusals:
         if preset and switches.get("show_batch") and not preset.looks:
-            raise extra_options.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
+            raise extra_options.BadSwitch(_("%(preset)s does not support previews.") % {"preset": _(preset.title)})
         if preset:
             training.params = pretrained_weights.settled(user, preset, _preset_params(preset, request.params, switches))
         elif request.is_own_code:
             if switches.get("show_batch"):
-                raise extra_options.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
+                raise extra_options.BadSwitch(_("-ShowBatch previews a preset. Custom code has no preset."))
             custom_code.apply_request(training, user, request)
     with refusals:
         gpus = _cards(request, switches, preset)
@@ -274,9 +274,9 @@ def check_standing(line: str) -> None:
     """Refuse a line of additional parameters that cannot stand for every training."""
     switches = extra_options.parse(line)
     if "gpu" in switches:
-        raise extra_options.BadSwitch(_("Every training requests its own cards. Leave -gpu out."))
+        raise extra_options.BadSwitch(_("Every training requests its own GPUs. Remove -gpu."))
     if switches.get("show_batch"):
-        raise extra_options.BadSwitch(_("-ShowBatch would turn every training into a preview. Leave it out."))
+        raise extra_options.BadSwitch(_("-ShowBatch would turn every training into a preview. Remove it."))
 
 
 def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> None:
@@ -288,27 +288,27 @@ def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> 
         if request.version is not None:
             data_checks.check_annotated(user, request.version)
         elif not request.data_comes:
-            raise Invalid(_("Choose a dataset to learn from."), field="version")
+            raise Invalid(_("Choose a training dataset."), field="version")
     with refusals:
         if preset and request.version is not None:
             _check_task(preset, request.version)
     with refusals:
         if preset and request.eval_version is not None:
             message = _(
-                "A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."
+                "A preset evaluates on a split of its own dataset. Evaluate the finished model on other data instead."
             )
             raise Invalid(message, field="eval_version")
     with refusals:
         custom_code.check_none(request)
     with refusals:
         if preset and request.following.outputs_of:
-            message = _("A preset learns from a dataset. Make a dataset of those outputs, and choose it here.")
+            message = _("A preset trains on a dataset. Create a dataset from those outputs, and choose it here.")
             raise Invalid(message, field="outputs_of")
     with refusals:
         if preset and request.gpus_per_node and request.device_kind not in preset.device_kinds:
-            message = _("Presets learn on GPUs or on the processor. Choose another type of device.")
+            message = _("Presets train on GPUs or on the CPU. Choose another device type.")
             if GPU.name not in preset.device_kinds:
-                message = _("%(preset)s learns on processors alone. Ask for no cards.") % {"preset": _(preset.title)}
+                message = _("%(preset)s trains only on CPUs. Request no GPUs.") % {"preset": _(preset.title)}
             raise Invalid(message, field="device_kind")
     refusals.end()
 
@@ -331,7 +331,7 @@ def _preset(request: TrainingRequest) -> Preset | None:
         return PRESETS[suggested]
     if request.data_comes:
         return None
-    raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
+    raise Invalid(_("Choose a preset, or upload your own code."), field="preset")
 
 
 def _check_task(preset: Preset, version: DatasetVersion) -> None:
@@ -351,7 +351,7 @@ def _preset_params(preset: Preset, params: Mapping[str, Any], switches: Mapping[
         if name not in names:  # better refused than taken and not heeded
             word = extra_options.written({switch: switches[switch]})
             raise extra_options.BadSwitch(
-                _("%(preset)s does not know %(switch)s.") % {"preset": preset.name, "switch": word}
+                _("%(preset)s does not support %(switch)s.") % {"preset": preset.name, "switch": word}
             )
         merged[name] = switches[switch]
     return parameters.read(preset, merged)
@@ -360,7 +360,8 @@ def _preset_params(preset: Preset, params: Mapping[str, Any], switches: Mapping[
 def _check_processes(requested: int) -> None:
     if not 0 <= requested <= MAX_PROCESSES:
         raise Invalid(
-            _("Processes per node: from 1 to %(limit)s, or 0 to let the platform choose.") % {"limit": MAX_PROCESSES},
+            _("Processes per node must be from 1 to %(limit)s, or 0 to choose automatically.")
+            % {"limit": MAX_PROCESSES},
             field="processes",
         )
 
@@ -383,8 +384,7 @@ def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset
     named = len(switches["gpu"]) if "gpu" in switches else None
     if named is not None and requested not in (None, named):
         raise Invalid(
-            _("-gpu names %(named)s cards, but %(requested)s are requested.")
-            % {"named": named, "requested": requested},
+            _("-gpu names %(named)s GPUs, but %(requested)s are requested.") % {"named": named, "requested": requested},
             field="gpus_per_node",
         )
     if named is not None:

@@ -31,17 +31,17 @@ def check(preset: Preset | None, params: Mapping[str, Any], *, data_comes: bool)
     refusals = Refusals()
     with refusals:
         if preset is None:
-            raise Invalid(_("Large-scale mode trains presets. Choose one, or leave the mode."), field="preset")
+            raise Invalid(_("Explicit mode trains presets. Choose one, or leave the mode."), field="preset")
         if GPU.name not in preset.device_kinds:
-            message = _("%(preset)s learns on processors alone, and large-scale mode is for GPUs. Leave the mode.")
+            message = _("%(preset)s trains only on CPUs, and explicit mode is for GPUs. Leave this mode.")
             raise Invalid(message % {"preset": _(preset.title)}, field="preset")
     with refusals:
         if data_comes:
-            raise Invalid(_("Large-scale mode needs a dataset that is there. Upload it first."), field="upload")
+            raise Invalid(_("Explicit mode needs an existing dataset. Upload it first."), field="upload")
     for param in preset.parameters if preset else ():
         with refusals:
             if is_missing(param, params.get(param.name)):
-                message = _("%(name)s is not given. Large-scale mode takes every parameter explicitly.")
+                message = _("%(name)s is missing. Explicit mode requires every parameter.")
                 raise BadParameter(message % {"name": param.name}, field=f"param_{param.name}", name=param.name)
     refusals.end()
 

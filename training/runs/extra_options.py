@@ -35,13 +35,13 @@ class Switch:
 def list_switches() -> list[Switch]:
     """Return the table of switches that is shown at the field."""
     return [
-        Switch("-gpu:0,1,2", _("so many cards; the scheduler chooses which ones are free")),
-        Switch("-hint:text", _("a line in the log, five seconds before the run")),
+        Switch("-gpu:0,1,2", _("number of GPUs; the scheduler chooses free ones")),
+        Switch("-hint:text", _("a log line five seconds before the run")),
         Switch("-CloseDelay:5", _("seconds to wait at the end of the run")),
-        Switch("-keep:500", _("milliseconds to wait after each step, to leave the card to others")),
+        Switch("-keep:500", _("milliseconds to wait after each step, to leave the GPU to other jobs")),
         Switch("-ShowStep", _("print every step")),
         Switch("-NoStep", _("print no steps")),
-        Switch(SHOW_BATCH, _("do not train: show what a preset's model would see, and how long a pass takes")),
+        Switch(SHOW_BATCH, _("preview only: show the model input of a preset and the time per epoch")),
     ]
 
 
@@ -59,13 +59,15 @@ def parse(line: str, *, card_ids: Sequence[int] | None = None) -> dict[str, Any]
         reader = READERS.get(name.lower())
         if reader is None:
             every = ", ".join(switch.written for switch in list_switches())
-            raise BadSwitch(_("-%(name)s is not known. There are: %(every)s.") % {"name": name[:30], "every": every})
+            raise BadSwitch(
+                _("Unknown switch -%(name)s. Available switches: %(every)s.") % {"name": name[:30], "every": every}
+            )
         key, value = reader(raw, card_ids)
         if key in switches:
-            raise BadSwitch(_("-%(name)s is given twice.") % {"name": name})
+            raise BadSwitch(_("Duplicate switch -%(name)s.") % {"name": name})
         switches[key] = value
     if switches.get("show_step") and switches.get("no_step"):
-        raise BadSwitch(_("-ShowStep and -NoStep exclude each other."))
+        raise BadSwitch(_("-ShowStep and -NoStep cannot be combined."))
     return switches
 
 
@@ -92,7 +94,7 @@ def _switches(line: str) -> list[tuple[str, str | None]]:
         return []
     parts = [part.strip() for part in re.split(r"(?:(?<=\s)|^)(?=-[A-Za-z])", line) if part.strip()]
     if not parts[0].startswith("-"):
-        raise BadSwitch(_("“%(text)s” is no switch: each begins with a dash.") % {"text": parts[0][:30]})
+        raise BadSwitch(_("“%(text)s” is not an option: options start with a dash.") % {"text": parts[0][:30]})
     split: list[tuple[str, str | None]] = []
     for part in parts:
         name, colon, value = part[1:].partition(":")
@@ -103,13 +105,14 @@ def _switches(line: str) -> list[tuple[str, str | None]]:
 def _number(name: str, raw: str | None, limit: int) -> int:
     if raw is None or not re.fullmatch(r"\d{1,9}", raw) or int(raw) > limit:
         raise BadSwitch(
-            _("-%(name)s takes a whole number from 0 to %(limit)s, as in -%(name)s:5.") % {"name": name, "limit": limit}
+            _("-%(name)s requires an integer from 0 to %(limit)s, such as -%(name)s:5.")
+            % {"name": name, "limit": limit}
         )
     return int(raw)
 
 
 def _gpu(raw: str | None, card_ids: Sequence[int] | None) -> tuple[str, Any]:
-    exist = _("The cards are %(ids)s.") % {"ids": ", ".join(map(str, card_ids))} if card_ids else ""
+    exist = _("The GPUs are %(ids)s.") % {"ids": ", ".join(map(str, card_ids))} if card_ids else ""
     if raw is None or not re.fullmatch(r"\d{1,4}(?:,\d{1,4}){0,127}", raw):
         raise BadSwitch(f"{_('-gpu takes ids of cards separated by commas, as in -gpu:0,1.')} {exist}".strip())
     ids = [int(part) for part in raw.split(",")]
@@ -118,22 +121,22 @@ def _gpu(raw: str | None, card_ids: Sequence[int] | None) -> tuple[str, Any]:
     if card_ids is not None:
         absent = [card for card in ids if card not in card_ids]
         if absent:
-            no_cards = _("No machine of the cluster has cards: leave -gpu out to train on CPU.")
-            missing = _("There is no card %(ids)s.") % {"ids": ", ".join(map(str, absent))}
+            no_cards = _("No node of the cluster has GPUs: omit -gpu to train on CPUs.")
+            missing = _("GPU %(ids)s does not exist.") % {"ids": ", ".join(map(str, absent))}
             raise BadSwitch(f"{missing} {exist or no_cards}", ids=absent, exist=list(card_ids))
     return "gpu", ids
 
 
 def _hint(raw: str | None, _ids: Sequence[int] | None) -> tuple[str, Any]:
     if not raw or len(raw) > MAX_HINT or not raw.isprintable():
-        raise BadSwitch(_("-hint takes up to %(limit)s characters of text.") % {"limit": MAX_HINT})
+        raise BadSwitch(_("-hint accepts at most %(limit)s characters.") % {"limit": MAX_HINT})
     return "hint", raw
 
 
 def _flag(key: str, name: str) -> Callable[[str | None, Sequence[int] | None], tuple[str, Any]]:
     def read(raw: str | None, _ids: Sequence[int] | None) -> tuple[str, Any]:
         if raw is not None:
-            raise BadSwitch(_("-%(name)s takes no value.") % {"name": name})
+            raise BadSwitch(_("-%(name)s does not accept a value.") % {"name": name})
         return key, True
 
     return read

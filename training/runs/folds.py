@@ -35,14 +35,16 @@ def check(params: Mapping[str, Any]) -> None:
     """
     folds, fold = params.get("folds", 0), params.get("fold", 0)
     if folds == 1:
-        raise Invalid(_("One fold leaves nothing to learn from. Choose 2 to 20, or 0 for none."), field="param_folds")
+        raise Invalid(_("One fold leaves no training data. Choose 2 to 20, or 0 for none."), field="param_folds")
     if fold > folds:
-        raise Invalid(_("There is no fold %(fold)s of %(folds)s.") % {"fold": fold, "folds": folds}, field="param_fold")
+        raise Invalid(
+            _("Fold %(fold)s of %(folds)s does not exist.") % {"fold": fold, "folds": folds}, field="param_fold"
+        )
     group_by = params.get("group_by", "")
     if group_by in ("", groups.FOLDER):
         return
     if len(group_by) > groups.MAX_LENGTH:
-        message = _("A regular expression that groups images has at most %(most)s characters.")
+        message = _("A regular expression for image groups can have at most %(most)s characters.")
         raise Invalid(message % {"most": groups.MAX_LENGTH}, field="param_group_by")
     try:
         re.compile(group_by)

@@ -57,21 +57,23 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         max_length=100,
         required=False,
         validators=[TITLE],
-        help_text=gettext_lazy("Empty: made of dataset and preset, or of what is run."),
+        help_text=gettext_lazy("Leave empty to derive it from dataset and preset, or from the program."),
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
-    preset = forms.ChoiceField(label=gettext_lazy("What to train"), choices=[], widget=forms.RadioSelect)
+    preset = forms.ChoiceField(label=gettext_lazy("Program"), choices=[], widget=forms.RadioSelect)
     start_file = forms.CharField(
-        label=gettext_lazy("Start file"),
+        label=gettext_lazy("Entry point"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("A Python file in the code, for instance train.py."),
+        help_text=gettext_lazy("A Python file in the code, for example train.py."),
     )
     arguments = forms.CharField(
-        label=gettext_lazy("Run parameters"),
+        label=gettext_lazy("Arguments"),
         max_length=2000,
         required=False,
-        help_text=gettext_lazy("Words after the start file. {data}, {output}, {params} and {resume} become paths."),
+        help_text=gettext_lazy(
+            "Arguments after the entry point. {data}, {output}, {params} and {resume} are replaced by paths."
+        ),
     )
     command = forms.CharField(
         label=gettext_lazy("or a command line"),
@@ -79,19 +81,19 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=gettext_lazy(
-            "A line or a script for bash, for instance python -m cells.train --lr 0.1. It needs no code of its own."
+            "A command or a bash script, for example python -m cells.train --lr 0.1. No code upload is needed."
         ),
     )
     worker_command = forms.CharField(
-        label=gettext_lazy("Command of the other machines"),
+        label=gettext_lazy("Command on the other nodes"),
         max_length=script.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
-        help_text=gettext_lazy("Where they run something else than the first. Left empty: the same."),
+        help_text=gettext_lazy("Only if they run something different than the first node."),
     )
     launcher = forms.ChoiceField(
-        label=gettext_lazy("Way to start"),
-        choices=[("", gettext_lazy("Let the platform choose")), *Launcher.choices],
+        label=gettext_lazy("Launcher"),
+        choices=[("", gettext_lazy("Automatic")), *Launcher.choices],
         required=False,
         help_text=HELP,
     )
@@ -101,16 +103,16 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         max_length=20_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
-        help_text=gettext_lazy("One name = value a line. Your code reads them from the file in AIP_PARAMS."),
+        help_text=gettext_lazy("One name = value per line. Your code reads them from the file in AIP_PARAMS."),
     )
     output_path = forms.CharField(
         label=gettext_lazy("Output path"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("The folder your code writes to, for instance runs. Left empty: AIP_OUTPUT_DIR."),
+        help_text=gettext_lazy("The folder your code writes to, for example runs. Default: AIP_OUTPUT_DIR."),
     )
     writes_checkpoints = forms.BooleanField(
-        label=gettext_lazy("It writes checkpoints to AIP_CHECKPOINT_DIR and goes on from AIP_RESUME_FROM"),
+        label=gettext_lazy("The program writes checkpoints to AIP_CHECKPOINT_DIR and resumes from AIP_RESUME_FROM"),
         required=False,
     )
     version = VersionChoice(
@@ -118,39 +120,41 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         label=gettext_lazy("Dataset"),
         required=False,
         empty_label=gettext_lazy("Choose a dataset"),
-        help_text=gettext_lazy("Presets need an annotated one. Own code may take any, or none."),
+        help_text=gettext_lazy("Presets need an annotated dataset. Custom code can use any, or none."),
     )
     upload_id = forms.CharField(max_length=32, required=False, widget=forms.HiddenInput)  # data that comes with it
     eval_version = VersionChoice(
         DatasetVersion.objects.none(),
         label=gettext_lazy("Second dataset"),
-        help_text=gettext_lazy("To score on; your code finds it in AIP_DATASETS with the role eval."),
+        help_text=gettext_lazy("For evaluation; your code finds it in AIP_DATASETS with the role eval."),
         required=False,
         empty_label=gettext_lazy("none"),
     )
     datasets = VersionChoices(
         DatasetVersion.objects.none(),
-        label=gettext_lazy("Further datasets"),
+        label=gettext_lazy("Additional datasets"),
         required=False,
-        help_text=gettext_lazy("All of them are in AIP_DATASETS, with their names and folders."),
+        help_text=gettext_lazy("All datasets are listed in AIP_DATASETS, with their names and folders."),
     )
-    nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
+    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1, max_value=64, initial=1)
     min_nodes = forms.IntegerField(
-        label=gettext_lazy("Fewest machines"),
+        label=gettext_lazy("Minimum nodes"),
         min_value=1,
         max_value=64,
         required=False,
         help_text=gettext_lazy(
-            "It then starts with as many as are free, and goes on with as many after one is lost. Empty: all or none."
+            "The job then starts with as many as are free, and continues with as many after one is lost. Leave "
+            "empty for all or none."
         ),
     )
     processes = forms.IntegerField(
-        label=gettext_lazy("Processes per machine"),
+        label=gettext_lazy("Processes per node"),
         min_value=0,
         max_value=64,
         initial=0,
         help_text=gettext_lazy(
-            "0: presets start one per card, own code one. More are started by torchrun, which tells each its RANK."
+            "0: presets start one process per GPU, custom code starts one. More processes are started by "
+            "torchrun, which sets RANK."
         ),
     )
     explicit = forms.BooleanField(required=False, widget=forms.HiddenInput)  # large-scale mode, for presets
@@ -161,7 +165,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         label=gettext_lazy("Additional parameters"),
         max_length=1000,
         required=False,
-        help_text=gettext_lazy("For instance -keep:100 -ShowStep."),
+        help_text=gettext_lazy("For example -keep:100 -ShowStep."),
     )
 
     def __init__(
@@ -170,7 +174,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         """Create the form; `initial_params` maps a preset's name to the initial values of its fields."""
         super().__init__(*args, user=user, **kwargs)
         self.called = {**self.called, "code_upload": "code_archive", "upload": "upload_id"}
-        choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Own code"))]
+        choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Custom code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
         usable = DatasetVersion.objects.usable_by(user).for_choice().order_by("dataset__name", "-number")
         row_choices.offer(usable, *(self.fields[name] for name in ("version", "eval_version", "datasets")))
@@ -197,9 +201,9 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             brought = data.get("code_archive") or data.get("home_path") or data.get("snapshot")
             if not brought and not data.get("command") and not self.errors.get("command"):
                 where = "code_archive" if "code_archive" in self.fields else "home_path"  # a text says no file
-                self.add_error(where, _("Choose an archive, name a folder in your home, or give a command."))
+                self.add_error(where, _("Choose an archive, a folder in your home, or a command."))
             if not data.get("start_file") and not data.get("command") and not self.errors.get("command"):
-                self.add_error("start_file", _("Say which file of the code is run, or give a command line."))
+                self.add_error("start_file", _("Specify the entry point of the code, or a command line."))
         elif data.get("preset") in PRESETS:
             if data.get("upload_id"):  # it is what the person did last, see upload.js
                 data["version"] = None
@@ -305,8 +309,8 @@ class RestoreForm(ParamFields, forms.Form):
     """Restore from a checkpoint, with all settings filled in and open to change."""
 
     checkpoint = forms.ChoiceField(label=gettext_lazy("From checkpoint"), required=False)
-    gpus_per_node = forms.IntegerField(label=gettext_lazy("Cards"), min_value=0, max_value=128)
-    nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64)
+    gpus_per_node = forms.IntegerField(label=gettext_lazy("GPUs"), min_value=0, max_value=128)
+    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1, max_value=64)
 
     def __init__(self, *args: Any, preset: Preset | None, params: dict[str, Any], choices: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -26,7 +26,7 @@ MAX_CLASSES = 40
 BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 """What reading facts may end in: a job can write what it wants."""
 SIZES = {  # of objects at the input, by the bound they are below
-    8: gettext_lazy("below 8 px, hardly found"),
+    8: gettext_lazy("below 8 px, unlikely to be detected"),
     16: gettext_lazy("8 to 16 px"),
     32: gettext_lazy("16 to 32 px"),
     96: gettext_lazy("32 to 96 px"),
@@ -39,9 +39,9 @@ class LayersForm(forms.Form):
 
     checkpoint = forms.ChoiceField(label=gettext_lazy("Checkpoint"), required=False)
     image = forms.FileField(
-        label=gettext_lazy("An image of yours"),
+        label=gettext_lazy("One of your images"),
         required=False,
-        help_text=gettext_lazy("Left empty: three of the images it is scored on."),
+        help_text=gettext_lazy("Default: three of the evaluation images."),
         widget=forms.FileInput(attrs={"accept": "image/*"}),
     )
 
@@ -57,7 +57,7 @@ def preview_new(request: SignedInRequest) -> HttpResponse:
     form = SubmitForm(request.POST, request.FILES, user=request.user)
     if form.is_valid():
         if form.cleaned_data["preset"] == OWN:
-            form.add_error("preset", gettext_lazy("Own code cannot be previewed. Choose a preset."))
+            form.add_error("preset", gettext_lazy("Custom code cannot be previewed. Choose a preset."))
         else:
             with errors_shown_on(form):
                 wanted = drafts.TrainingRequest(**form.request_fields())

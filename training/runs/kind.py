@@ -48,7 +48,7 @@ class TrainingKind(JobKind):
     order = 40
     list_page = "training:job-list"
     start_page = "training:job-submit"
-    start_word = gettext_lazy("Start a training")
+    start_word = gettext_lazy("Start training")
     view_action = Action.TRAINING_VIEW
     submit_action = Action.TRAINING_SUBMIT
     exec_server = True
@@ -163,14 +163,14 @@ class TrainingKind(JobKind):
         """Offer to restore from a chosen checkpoint, with changes, or to clone."""
         ways, pk = [], job.training.pk
         if user.can(Action.TRAINING_CONTROL) and (job.owner_id == user.pk or user.sees_everything):
-            why = "" if job.is_final else _("It can be restored once it has ended.")
+            why = "" if job.is_final else _("The job can be restored after it has ended.")
             if not why and not self.capabilities(job).restore:
-                why = _("It left no checkpoint to go on from.")
-            description = _("Choose the checkpoint, and change parameters or cards before it goes on.")
+                why = _("The job has no checkpoint.")
+            description = _("Choose the checkpoint, and change parameters or GPUs before it continues.")
             label, page = _("Restore from…"), reverse("training:job-restore", args=[pk])
             ways.append(Way("restore-from", label, "branch", description, url=page, why=why))
         if user.can(Action.TRAINING_SUBMIT):
-            description = _("Fills in the form with the same settings; a new training begins from nothing.")
+            description = _("Fills in the form with the same settings; the new training starts from scratch.")
             ways.append(
                 Way("clone", _("Clone"), "clone", description, url=f"{reverse('training:job-submit')}?clone={pk}")
             )

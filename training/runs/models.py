@@ -24,12 +24,12 @@ class TrainingJob(models.Model):
     description = models.CharField(_("description"), max_length=500, blank=True)
     preset = models.CharField(_("preset"), max_length=30, blank=True)  # "": own code
     code = models.ForeignKey(CodeSnapshot, models.PROTECT, null=True, blank=True, related_name="trainings")
-    start_file = models.CharField(_("start file"), max_length=255, blank=True)  # relative to the code
-    arguments = models.CharField(_("run parameters"), max_length=2000, blank=True)  # argv of own code, as typed
+    start_file = models.CharField(_("entry point"), max_length=255, blank=True)  # relative to the code
+    arguments = models.CharField(_("arguments"), max_length=2000, blank=True)  # argv of own code, as typed
     script = models.TextField(_("command"), blank=True)  # own code's command line, in place of a start file
-    worker_script = models.TextField(_("command of the other machines"), blank=True)  # "": the same
+    worker_script = models.TextField(_("command on the other nodes"), blank=True)  # "": the same
     launcher = models.CharField(
-        _("way to start"), max_length=12, blank=True
+        _("launcher"), max_length=12, blank=True
     )  # see programs.layout; "": a start file once, or by torchrun where it has several processes or machines
     variables = models.JSONField(_("environment variables"), default=dict)  # {"NAME": "value"}
     secrets = models.TextField(blank=True, editable=False)  # more of them, see aiplatform.lib.sealed
@@ -149,7 +149,7 @@ class PlannedTraining(models.Model):
     """A training that is submitted by itself once its data is imported."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", _("Waits for its data")
+        WAITING = "waiting", _("Waiting for its data")
         STARTED = "started", _("Started")
         FAILED = "failed", _("Failed")
         CANCELLED = "cancelled", _("Cancelled")
@@ -181,12 +181,12 @@ class TrainingDefaults(models.Model):
         _("additional parameters"),
         max_length=1000,
         blank=True,
-        help_text=_("Of every training that gives none of its own, for instance -keep:20 -CloseDelay:5."),
+        help_text=_("For every training without its own, for example -keep:20 -CloseDelay:5."),
     )
 
     class Meta:
-        verbose_name = _("defaults of trainings")
-        verbose_name_plural = _("defaults of trainings")
+        verbose_name = _("training defaults")
+        verbose_name_plural = _("training defaults")
 
     def __str__(self) -> str:
         return self.extra

@@ -44,7 +44,7 @@ def _root(job: Job, folder: str) -> Path:
         raise Invalid(_("The job must end before its outputs can become a dataset."), field="job")
     outputs = earlier_outputs.folder_of(job)
     if outputs is None:
-        raise Invalid(_("The job left no outputs."), field="job")
+        raise Invalid(_("The job has no outputs."), field="job")
     try:
         root = files.resolve_beneath(outputs, folder)
     except files.OutsideRoot as exc:
@@ -57,7 +57,7 @@ def _root(job: Job, folder: str) -> Path:
 def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
     job = Job.objects.visible_to(user).filter(pk=ids.number(metadata.get("job", "")) or 0).first()
     if job is None or not user.can(Action.JOBS_VIEW):
-        raise NotFound(_("The job, or what it left, is gone."))
+        raise NotFound(_("The job or its outputs no longer exist."))
     root = _root(job, metadata.get("folder", ""))
     for path in files.walk_beneath(root, lenient=True):
         yield root, path, output_files.readable(path)

@@ -29,7 +29,7 @@ def control(param: Param, *, explicit: bool = False) -> forms.Field:
     texts: dict[str, Any] = {"label": param_labels.label(param.name), "help_text": _(param.help), "required": False}
     if param.choices or (explicit and param.kind == "bool"):
         choices = [(choice, choice) for choice in param.choices] or [("true", _("yes")), ("false", _("no"))]
-        return forms.ChoiceField(choices=[("", _("Choose one")), *choices] if explicit else choices, **texts)
+        return forms.ChoiceField(choices=[("", _("Choose")), *choices] if explicit else choices, **texts)
     if param.kind == "bool":
         return forms.BooleanField(**texts)
     if param.kind == "str":

@@ -81,11 +81,11 @@ def save(
         check_name(user, name, existing=existing)
     with refusals:
         if existing and existing.preset != preset:
-            message = _("This set is for the preset %(preset)s. Save a new set for another one.")
+            message = _("This parameter set belongs to the preset %(preset)s. Save a new set for another preset.")
             raise Invalid(message % {"preset": existing.preset}, field="preset")
     with refusals:
         if visibility is not None and visibility not in ParameterSet.Visibility.values:
-            raise Invalid(_("Choose one of the given values."), field="visibility")
+            raise Invalid(_("Choose one of the available values."), field="visibility")
     refusals.end()
     try:
         with transaction.atomic():
@@ -158,4 +158,4 @@ def check_name(user: User, name: str = "", *, existing: ParameterSet | None = No
 
 
 def _taken() -> NameTaken:
-    return NameTaken(_("A parameter set of yours has this name. Choose another."))
+    return NameTaken(_("You already have a parameter set with this name. Choose another name."))

@@ -36,7 +36,7 @@ def preset_named(name: str) -> Preset:
     except KeyError:
         names = ", ".join(PRESETS)
         raise UnknownPreset(
-            _("There is no preset %(name)s. There are: %(names)s.") % {"name": name, "names": names}
+            _("Unknown preset %(name)s. Available presets: %(names)s.") % {"name": name, "names": names}
         ) from None
 
 
@@ -64,7 +64,7 @@ def read(preset: Preset, raw: Mapping[str, Any]) -> dict[str, Any]:
             if name not in by_name:
                 names = ", ".join(by_name)
                 raise BadParameter(
-                    _("%(preset)s has no parameter %(name)s. It has: %(names)s.")
+                    _("%(preset)s has no parameter %(name)s. Available parameters: %(names)s.")
                     % {"preset": preset.name, "name": str(name)[:60], "names": names}
                 )
     for name, param in by_name.items():
@@ -100,30 +100,30 @@ def bounds(param: Param) -> str:
     unit = f" {_(param.unit)}" if param.unit else ""
     facts = {"name": param.name, "unit": unit, "choices": ", ".join(param.choices)}
     if param.choices:
-        return _("%(name)s is one of %(choices)s.") % facts
+        return _("%(name)s must be one of %(choices)s.") % facts
     if param.kind == "bool":
-        return _("%(name)s is true or false.") % facts
+        return _("%(name)s must be true or false.") % facts
     if param.kind == "str":
-        return _("%(name)s is a short text.") % facts
+        return _("%(name)s must be a short text.") % facts
     if param.kind == "text":
-        return _("%(name)s is a text of at most %(limit)s characters.") % (facts | {"limit": MAX_LINES})
+        return _("%(name)s must be a text of at most %(limit)s characters.") % (facts | {"limit": MAX_LINES})
     low, high = param.minimum, param.maximum
     facts |= {"low": "" if low is None else f"{low:.7g}", "high": "" if high is None else f"{high:.10g}"}
     is_int = param.kind == "int"
     if low is not None and high is not None:
         message = (
-            _("%(name)s is a whole number from %(low)s to %(high)s%(unit)s.")
+            _("%(name)s must be an integer from %(low)s to %(high)s%(unit)s.")
             if is_int
-            else _("%(name)s is a number from %(low)s to %(high)s%(unit)s.")
+            else _("%(name)s must be a number from %(low)s to %(high)s%(unit)s.")
         )
     elif low is not None:
         message = (
-            _("%(name)s is a whole number from %(low)s%(unit)s on.")
+            _("%(name)s must be an integer of at least %(low)s%(unit)s.")
             if is_int
-            else _("%(name)s is a number from %(low)s%(unit)s on.")
+            else _("%(name)s must be a number of at least %(low)s%(unit)s.")
         )
     else:
-        message = _("%(name)s is a whole number.") if is_int else _("%(name)s is a number.")
+        message = _("%(name)s must be an integer.") if is_int else _("%(name)s must be a number.")
     return message % facts
 
 
@@ -143,10 +143,10 @@ def plain_pairs(pairs: Mapping[str, Any]) -> dict[str, Any]:
         raise BadParameter(_("At most %(limit)s parameters.") % {"limit": MAX_PAIRS})
     for name, value in pairs.items():
         if not name.isprintable() or not 0 < len(name) <= 100:
-            raise BadParameter(_("A parameter's name is 1 to 100 printable characters."))
+            raise BadParameter(_("A parameter name must have 1 to 100 printable characters."))
         good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
         if not good or (isinstance(value, str) and (len(value) > MAX_TEXT or "\0" in value)):
-            raise BadParameter(_("%(name)s is a number, a short text, or true or false.") % {"name": name})
+            raise BadParameter(_("%(name)s must be a number, a short text, or true or false.") % {"name": name})
         if isinstance(value, int) and abs(value) > 2**63:
-            raise BadParameter(_("%(name)s is too large a number.") % {"name": name})
+            raise BadParameter(_("%(name)s is too large.") % {"name": name})
     return dict(pairs)

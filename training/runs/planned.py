@@ -67,7 +67,7 @@ def plan(
     refusals, checked_request = Refusals(), replace(request, data_comes=True)
     with refusals:
         if request.is_own_code:
-            message = _("Own code is started on a dataset that is there. Upload the data first.")
+            message = _("Custom code needs an existing dataset. Upload the data first.")
             raise Invalid(message, field="upload")
         draft = drafts.check(user, checked_request)
         submission.check(user, jobs.KIND, request.following, **draft.resources)
@@ -117,7 +117,7 @@ def request_of(row: PlannedTraining, version: DatasetVersion) -> TrainingRequest
     number, runtime_s = stored.get("cluster"), stored.get("max_runtime_s")
     cluster = VirtualCluster.objects.filter(pk=number).first() if number else None
     if number and cluster is None:
-        raise NotFound(_("Its virtual cluster no longer exists."))
+        raise NotFound(_("The virtual cluster does not exist any more."))
     return TrainingRequest(
         **{name: stored[name] for name in PLAIN if name in stored},
         version=version,
@@ -196,7 +196,7 @@ def retry(row: PlannedTraining) -> PlannedTraining:
         DomainError: see `jobs.submit`.
     """
     if row.state != S.FAILED:
-        raise NotNow(_("Only a failed one can be tried again."))
+        raise NotNow(_("Only a failed one can be retried."))
     has_data = row.dataset is not None and row.dataset.newest is not None
     if row.data_import and row.data_import.state == Import.State.FAILED and not has_data:
         imports.retry(row.data_import)
@@ -214,7 +214,7 @@ def cancel(row: PlannedTraining) -> PlannedTraining:
         NotNow: it was started, or is over.
     """
     if not PlannedTraining.objects.filter(pk=row.pk, state__in=[S.WAITING, S.FAILED]).update(state=S.CANCELLED):
-        raise NotNow(_("It was started already, or is over."))
+        raise NotNow(_("The draft was already started or has ended."))
     row.refresh_from_db()
     return row
 

@@ -38,7 +38,7 @@ class PlannedIn(TrainingIn):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         extra_fields = [name for name in ABSENT if attrs.get(name)]
         if extra_fields:
-            message = _("A training on an upload takes no other data and no code. Leave this out.")
+            message = _("A training on an upload accepts no other data and no code. Remove this.")
             raise serializers.ValidationError({name: [message] for name in extra_fields})
         return super().validate(attrs)
 

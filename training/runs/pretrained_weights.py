@@ -96,7 +96,8 @@ def check_teacher(training: TrainingJob) -> None:
         _model(training.job.owner, teacher, MODEL, preset)
     except BadParameter as exc:
         message = _(
-            "The teacher %(words)s is gone, so the training cannot go on with it: %(why)s Name another, or none."
+            "The teacher %(words)s no longer exists, so the training cannot continue with it: %(why)s Choose "
+            "another teacher, or none."
         )
         raise _refused(message % {"words": teacher, "why": exc.message}, MODEL) from None
 
@@ -116,7 +117,10 @@ def begun_from(user: User, reference: str) -> tuple[str, dict[str, Any]]:
     model = _in_use(_model(user, reference, FILE, None), FILE)
     preset = PRESETS.get(model.preset)
     if preset is None or FILE not in {param.name for param in preset.parameters}:
-        raise _refused(_("%(words)s was trained by no preset that goes on.") % {"words": model.full_name}, FILE)
+        raise _refused(
+            _("%(words)s was not trained by a preset that supports continued training.") % {"words": model.full_name},
+            FILE,
+        )
     network = param_labels.group_of("architecture")
     same = {name: value for name, value in parameters.changed(preset, model.params).items()
             if param_labels.group_of(name) == network}  # fmt: skip
@@ -165,13 +169,15 @@ def _model(user: User, reference: str, name: str, preset: Preset | None) -> Regi
     which = int(parts["number"]) if parts["number"] else parts["alias"]
     matches = models.named(user, parts["owner"] or "", parts["name"], which) if models else ()
     if not matches:
-        raise _refused(_("There is no model %(words)s for you.") % {"words": reference}, name)
+        raise _refused(_("Model %(words)s not found.") % {"words": reference}, name)
     if len(matches) > 1:
         both = ", ".join(match.full_name for match in matches)
-        raise _refused(_("Several models are called so: %(both)s. Name the owner too.") % {"both": both}, name)
+        raise _refused(_("Several models have this name: %(both)s. Add the owner.") % {"both": both}, name)
     match = matches[0]
     if not match.weights:
-        message = _("%(words)s has only ONNX, nothing that can go on learning. Choose a model that was trained here.")
+        message = _(
+            "%(words)s has only an ONNX file, which cannot be trained further. Choose a model that was trained here."
+        )
         raise _refused(message % {"words": match.full_name}, name)
     if (
         name == MODEL
@@ -179,11 +185,11 @@ def _model(user: User, reference: str, name: str, preset: Preset | None) -> Regi
         and not match.full_name.startswith(f"{user.username}/")
     ):
         message = _(
-            "Somebody else wrote the network of %(words)s. Only its owner learns from it: that runs its program."
+            "Another user wrote the network of %(words)s. Only its owner can train it, because this runs its program."
         )
         raise _refused(message % {"words": match.full_name}, name)
     if name == MODEL and preset and match.preset != preset.name:
-        message = _("%(words)s was not trained by %(preset)s. A teacher answers the same question in the same way.")
+        message = _("%(words)s was not trained by %(preset)s. A teacher must have the same task and output.")
         raise _refused(message % {"words": match.full_name, "preset": preset.name}, name)
     return match
 
@@ -191,7 +197,7 @@ def _model(user: User, reference: str, name: str, preset: Preset | None) -> Regi
 def _in_use(model: RegisteredModel, name: str) -> RegisteredModel:
     """Return the model unless it is archived: running trainings continue with it, new ones may not use it."""
     if model.archived:
-        message = _("%(words)s is archived. Choose another version, or bring it back on the page of the model.")
+        message = _("%(words)s is archived. Choose another version, or unarchive it on the model page.")
         raise _refused(message % {"words": model.full_name}, name)
     return model
 
@@ -201,7 +207,7 @@ def _check_file(owner: User, path: str) -> None:
         with os.fdopen(_opened(owner, path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
     except (OSError, files.OutsideRoot, Invalid):
-        message = _("There is no file %(words)s in your home. Links are not followed.")
+        message = _("File %(words)s not found in your home folder. Links are not followed.")
         raise _refused(message % {"words": path}, FILE) from None
     if size > MAX_BYTES:
         raise _refused(_("%(words)s is larger than %(limit)s GiB.") % {"words": path, "limit": MAX_BYTES >> 30}, FILE)
@@ -224,7 +230,7 @@ def _copied(owner: User, path: str, folder: Path) -> Path:
 def _opened(owner: User, path: str) -> int:
     parts = file_names.parse(path)
     if not parts:
-        raise Invalid(_("This is no path."), field="path")
+        raise Invalid(_("Invalid path."), field="path")
     with trees.opened(homes.home_of(owner), parts[:-1]) as folder:
         return trees.open_file(folder, parts[-1])
 

@@ -66,15 +66,15 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     """
     preset = PRESETS.get(training.preset)
     if preset is None or not preset.looks or mode_of(training):
-        message = _("Layers can be shown of trainings of presets with a network. This is none.")
+        message = _("Layers are available only for presets with a neural network.")
         raise Invalid(message, field="checkpoint")
     if custom_networks.is_own(training.params) and training.job.owner_id != by.pk:
-        message = _("Its owner wrote this network. Clone the training to run it as yours, and look into the clone.")
+        message = _("The owner wrote this network. Clone the training to run it as yours, and inspect the clone.")
         raise Invalid(message, field="checkpoint")
     if image is not None and image.size > MAX_IMAGE_BYTES:
         limit = MAX_IMAGE_BYTES >> 20
         raise Invalid(
-            _("The image has more than %(limit)s MiB. Choose a smaller one.") % {"limit": limit}, field="image"
+            _("The image is larger than %(limit)s MiB. Choose a smaller one.") % {"limit": limit}, field="image"
         )
     folder = checkpoints.folder_of(training, checkpoint)
     request = TrainingRequest(
@@ -112,16 +112,16 @@ def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> Tra
     preset = PRESETS.get(training.preset)
     if not training.preset:
         message = _(
-            "Own code profiles itself: `from aip import profile`, and `for batch in profile(loader):` as its loop."
+            "Custom code profiles itself: `from aip import profile`, and `for batch in profile(loader):` as its loop."
         )
         raise Invalid(message, field="steps")
     if preset is None or not preset.looks or mode_of(training):
-        raise Invalid(_("Steps can be profiled of trainings of presets with a network. This is none."), field="steps")
+        raise Invalid(_("Steps can be profiled only for presets with a neural network."), field="steps")
     if custom_networks.is_own(training.params) and training.job.owner_id != by.pk:
-        message = _("Its owner wrote this network. Clone the training to run it as yours, and profile the clone.")
+        message = _("The owner wrote this network. Clone the training to run it as yours, and profile the clone.")
         raise Invalid(message, field="steps")
     if not 1 <= steps <= MOST_STEPS:
-        raise Invalid(_("Profile from 1 to %(most)s steps.") % {"most": MOST_STEPS}, field="steps")
+        raise Invalid(_("Profile 1 to %(most)s steps.") % {"most": MOST_STEPS}, field="steps")
     job = training.job
     request = TrainingRequest(
         name=f"{job.name[: MAX_NAME - 8]}_profile",

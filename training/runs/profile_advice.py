@@ -17,61 +17,59 @@ WAITS, MANY_KERNELS, IDLE, COPIES, FLOAT32, ONE_OPERATION, OPTIMIZER = (
 NO_WORKERS, FEW_WORKERS, NOT_PINNED = "no_workers", "few_workers", "not_pinned"
 ADVICE = {
     WAITS: _(
-        "%(share)s of a step waits for the next batch. Give the job more processor cores, or choose smaller images; "
-        "from the second pass on the cached ones come faster."
+        "%(share)s of a step is spent waiting for the next batch. Give the job more CPU cores, or choose "
+        "smaller images; from the second epoch on cached images load faster."
     ),
     MANY_KERNELS: _(
-        "The card gets %(count)s small pieces of work a step, %(us)s µs each: starting them takes longer than doing "
-        "them. A larger batch_size or compile gives it fewer and larger ones; on a shared card MPS lets several jobs "
-        "fill it."
+        "The GPU runs %(count)s small kernels per step, %(us)s µs each: launching them takes longer than "
+        "running them. A larger batch_size or compile helps; on a shared GPU MPS lets several jobs fill it."
     ),
-    IDLE: _(
-        "The card computes for %(share)s of a step and waits for the processor the rest. A larger batch_size fills it."
-    ),
+    IDLE: _("The GPU computes for %(share)s of a step and waits for the CPU otherwise. A larger batch_size helps."),
     COPIES: _(
-        "%(share)s of the time goes into copying and converting. Keep data in the form in which it is computed with."
+        "%(share)s of the time is used for copying and converting. Keep data in the format used for computation."
     ),
-    FLOAT32: _("It computes in 32 bits. amp lets a card use its matrix units in bfloat16, several times as fast."),
+    FLOAT32: _(
+        "The training computes in 32 bits. With amp a GPU uses its matrix units in bfloat16, several times as fast."
+    ),
     ONE_OPERATION: _(
-        "%(share)s of the time goes into %(name)s alone: a smaller network or smaller images help more than anything "
-        "else."
+        "%(share)s of the time is used by %(name)s alone: a smaller network or smaller images have the most effect."
     ),
-    OPTIMIZER: _("%(share)s of a step goes into the optimizer: with a larger batch_size it comes less often."),
+    OPTIMIZER: _("%(share)s of a step is used by the optimizer: a larger batch_size reduces this share."),
 }
 SCRIPT_ADVICE = ADVICE | {  # what a script has instead of the parameters of presets
     WAITS: _(
-        "%(share)s of a step waits for the next batch. Read it ahead in other processes, as a DataLoader of torch does "
-        "with num_workers, or prepare the data once, before the loop."
+        "%(share)s of a step is spent waiting for the next batch. Load it ahead in other processes, with "
+        "num_workers of a PyTorch DataLoader, or prepare the data once before the loop."
     ),
     NO_WORKERS: _(
-        "%(share)s of a step waits for the next batch: the DataLoader has num_workers=0, so the loop reads it itself. "
-        "With num_workers=%(count)s processes beside it read ahead."
+        "%(share)s of a step is spent waiting for the next batch: the DataLoader has num_workers=0, so the "
+        "training loop loads it. With num_workers=%(count)s, other processes load ahead."
     ),
     FEW_WORKERS: _(
-        "%(share)s of a step waits for the next batch, though the DataLoader has num_workers=%(count)s. Give the job "
-        "more processor cores and it more workers, or do what is the same in every epoch once, before the loop."
+        "%(share)s of a step is spent waiting for the next batch, although the DataLoader has "
+        "num_workers=%(count)s. Give the job more CPU cores and more workers, or move work that is the same in "
+        "every epoch before the loop."
     ),
     MANY_KERNELS: _(
-        "The card gets %(count)s small pieces of work a step, %(us)s µs each: starting them takes longer than doing "
-        "them. Larger batches or torch.compile give it fewer and larger ones; on a shared card MPS lets several jobs "
-        "fill it."
+        "The GPU runs %(count)s small kernels per step, %(us)s µs each: launching them takes longer than "
+        "running them. Larger batches or torch.compile help; on a shared GPU MPS lets several jobs fill it."
     ),
     IDLE: _(
-        "The card computes for %(share)s of a step and waits for the processor the rest. Larger batches fill it; "
-        "item(), print and cpu() within a step make it wait."
+        "The GPU computes for %(share)s of a step and waits for the CPU otherwise. Larger batches help; "
+        "item(), print and cpu() within a step cause waiting."
     ),
     NOT_PINNED: _(
-        "%(share)s of the time goes into copying and converting, and the DataLoader has pin_memory=False. With "
-        "pin_memory=True and to(device, non_blocking=True) batches reach the card while it computes."
+        "%(share)s of the time is spent copying and converting, and the DataLoader has pin_memory=False. With "
+        "pin_memory=True and to(device, non_blocking=True) batches are copied while the GPU computes."
     ),
     FLOAT32: _(
-        'It computes in 32 bits. torch.autocast("cuda", torch.bfloat16) around the forward pass lets a card use its '
-        "matrix units, several times as fast."
+        'The training computes in 32 bits. With torch.autocast("cuda", torch.bfloat16) around the forward '
+        "pass a GPU uses its matrix units, several times as fast."
     ),
-    ONE_OPERATION: _("%(share)s of the time goes into %(name)s alone: look there first."),
+    ONE_OPERATION: _("%(share)s of the time is used by %(name)s alone: start there."),
     OPTIMIZER: _(
-        "%(share)s of a step goes into the optimizer. With larger batches, or with gradients of several added up, it "
-        "comes less often; fused=True makes many optimizers faster."
+        "%(share)s of a step is used by the optimizer. Use larger batches or gradient accumulation to reduce "
+        "its share; fused=True makes many optimizers faster."
     ),
 }
 COPYING = ("copy", "memcpy", "_to_copy", "contiguous", "clone")

@@ -20,7 +20,7 @@ PARTS = {  # of a step, in their order
     "forward": _("forward"),
     "backward": _("backward"),
     "optimizer": _("optimizer"),
-    "other": _("the rest"),
+    "other": _("other"),
 }
 MOST_ROWS, MOST_BARS, LONGEST = 60, 400, 120
 TIMELINE_WIDTH_PX = 960.0  # of the drawing of a time line
@@ -127,13 +127,13 @@ def require_profile(training: TrainingJob, user: User) -> Profile:
         return profile
     if not training.preset:
         message = _(
-            "This script has left no profile yet. It leaves one with `from aip import profile` and "
-            "`for batch in profile(loader):` around its loop."
+            "This script has no profile yet. Create one with `from aip import profile` and `for batch in "
+            "profile(loader):` around its loop."
         )
         raise NoProfile(message)
     if look is None:
-        raise NoProfile(_("Nobody has profiled this training. Profile some of its steps first."))
-    raise NoProfile(_("The job that profiles this training has left nothing yet."), look=look.pk)
+        raise NoProfile(_("This training has not been profiled. Profile some of its steps first."))
+    raise NoProfile(_("The job that profiles this training has no results yet."), look=look.pk)
 
 
 def read(look: TrainingJob) -> Profile | None:

@@ -126,7 +126,7 @@ def _check(user: User, data: dict[str, Any]) -> Resources:
     refusals = Refusals()
     with refusals:
         if not comes and not request.is_own_code and not request.preset:
-            raise Invalid(_("Give a preset, a command, or code with its start file."), field="command")
+            raise Invalid(_("Specify a preset, a command, or code with its entry point."), field="command")
         drafts.check(user, request)
     with refusals:
         resources = drafts.resources_of(user, request)

@@ -78,7 +78,7 @@ class RequestIn(OwnCodeIn):
         attrs = self.with_parameter_set(super().validate(attrs))
         own = next((name for name in ("code", *CODE_FIELDS, "command") if attrs.get(name)), "")
         if attrs["preset"] and own:
-            raise serializers.ValidationError({own: [_("Give either a preset or own code.")]})
+            raise serializers.ValidationError({own: [_("Specify either a preset or custom code.")]})
         return attrs
 
     def with_parameter_set(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -99,10 +99,10 @@ class TrainingIn(RequestIn):
     def with_parameter_set(self, attrs: dict[str, Any]) -> dict[str, Any]:
         chosen, number = attrs.pop("parameter_set"), attrs.pop("parameter_set_version")
         if number and not chosen:
-            raise serializers.ValidationError({"parameter_set": [_("Name the set whose version is meant.")]})
+            raise serializers.ValidationError({"parameter_set": [_("Enter the set of the version.")]})
         if chosen:
             if attrs["preset"] not in ("", chosen.preset):
-                raise serializers.ValidationError({"parameter_set": [_("This set is for another preset.")]})
+                raise serializers.ValidationError({"parameter_set": [_("This set belongs to another preset.")]})
             attrs["preset"] = chosen.preset
             version = chosen.versions.filter(number=number or chosen.number).first()
             if version is None:
@@ -110,7 +110,7 @@ class TrainingIn(RequestIn):
                 raise serializers.ValidationError({"parameter_set_version": [message]})
             theirs = custom_networks.is_own(version.params) and version.made_by_id != self.context["request"].user.pk
             if theirs and not number and custom_networks.PARAMETER not in attrs["params"]:
-                text = _("Somebody else wrote the network in %(name)s, and may change it. Name the version you read.")
+                text = _("Another user wrote the network in %(name)s and can change it. Name the version you reviewed.")
                 raise serializers.ValidationError({"parameter_set_version": [text % {"name": chosen.name}]})
             attrs["params"] = {**version.params, **attrs["params"]}
             attrs["set_version"] = version

@@ -31,7 +31,7 @@ def steer(training: TrainingJob, verb: str, *, by: User) -> TrainingJob:
         IllegalMove: the button makes no sense at the moment; the sentence says why.
     """
     if verb not in CONTROL_COMMANDS:
-        raise NotFound(_("There is no such act."))
+        raise NotFound(_("Unknown action."))
     CONTROL_COMMANDS[verb](training.job, by=by)
     training.job.refresh_from_db()
     return training

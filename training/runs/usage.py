@@ -17,6 +17,6 @@ def trainings_on(version: DatasetVersion) -> list[str]:
         | Q(pk__in=TrainingInput.objects.filter(version=version).values("training"))
     )
     return [
-        _("training %(name)s of %(owner)s") % {"name": row.job.name, "owner": row.job.owner}
+        _("training job %(name)s of %(owner)s") % {"name": row.job.name, "owner": row.job.owner}
         for row in rows.select_related("job__owner").order_by("pk")[:20]
     ]

@@ -181,7 +181,7 @@ def _program_facts(training: TrainingJob) -> list[Fact]:
     """Return the program of custom code, how it is started, and its variables."""
     facts = program.script_facts(training)
     if training.launcher and layout.is_needed(training):
-        facts.append(Fact(_("Way to start"), layout.started_words(training)))
+        facts.append(Fact(_("Launcher"), layout.started_words(training)))
     return facts + program.variable_facts(training)
 
 

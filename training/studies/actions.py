@@ -55,7 +55,7 @@ def resume(study: Study, *, by: User) -> Study:
     """
     fresh = Study.objects.select_for_update().get(pk=study.pk)
     if fresh.state == S.RUNNING:
-        raise NotNow(_("It is running."))
+        raise NotNow(_("The study is running."))
     began = {} if fresh.state == S.PAUSED else {"started_at": now()}
     Study.objects.filter(pk=study.pk).update(state=S.RUNNING, message={}, ended_at=None, **began)
     nudge(study)
@@ -72,7 +72,7 @@ def stop(study: Study, *, by: User) -> Study:
     """
     fresh = Study.objects.select_for_update().get(pk=study.pk)
     if fresh.is_over and not fresh.trials.live().exists():
-        raise NotNow(_("It is over."))
+        raise NotNow(_("The study has ended."))
     advancing.stop_all(fresh)
     if not fresh.is_over:
         fresh.state, fresh.ended_at = S.STOPPED, now()
@@ -99,7 +99,7 @@ def change(
             setattr(fresh, name, value)
     if description is not None:
         if len(description) > 500:
-            raise Invalid(_("A description has at most 500 characters."), field="description")
+            raise Invalid(_("The description can have at most 500 characters."), field="description")
         fresh.description = description.strip()
     if visibility is not None:
         fresh.visibility = visibility
@@ -120,7 +120,7 @@ def change_counts(study: Study, max_trials: str, at_once: str) -> Study:
     for name, typed in (("max_trials", max_trials), ("at_once", at_once)):
         with refusals:
             if not typed.strip().isdecimal() or len(typed) > 9:
-                raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+                raise Invalid(_("%(name)s must be an integer.") % {"name": name}, field=name)
             counts[name] = int(typed)
     refusals.end()
     return change(study, limits=replace(limits_of(study), **counts))
@@ -140,7 +140,7 @@ def delete(study: Study) -> None:
     """
     fresh = Study.objects.select_for_update().get(pk=study.pk)
     if fresh.trials.live().exists() or not fresh.is_over:
-        raise StillInUse(_("Stop it first: it begins trials, or some of them go on."))
+        raise StillInUse(_("Stop the study first: it starts trials, or some are still running."))
     fresh.delete()
 
 
@@ -186,9 +186,9 @@ def train_best(
     else:
         trial = study.trials.filter(number=number).first()
         if trial is None:
-            raise NotFound(_("There is no trial %(number)s.") % {"number": number})
+            raise NotFound(_("Trial %(number)s not found.") % {"number": number})
     if study.is_own_code and by.pk != study.owner_id:
-        raise NotAllowed(_("It is made of code of its owner. Start a training of your own."))
+        raise NotAllowed(_("The trial uses code of its owner. Start a training of your own."))
     taken = set(TrainingJob.objects.filter(job__owner=by).values_list("job__name", flat=True))
     name = titles.derive_name(study.name, "best", taken=taken, room=100)
     return requests.submit(study, trial.params | dict(params or {}), name=name, user=by)

@@ -35,7 +35,7 @@ class PlainField(serializers.JSONField):
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str | Mapping):
-            raise serializers.ValidationError(_("Give a text, or fields with their values."))
+            raise serializers.ValidationError(_("Enter a text, or fields with values."))
         return data
 
 
@@ -294,7 +294,7 @@ class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
         keys = [objective["key"] for objective in study.objectives]
         key = filters.get("objective") or keys[0]
         if key not in keys:
-            message = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
+            message = _("%(name)s must be one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
             raise Invalid(message, field="objective")
         evaluator = queries.read_choice(filters, "evaluator", *EVALUATORS) or decider.PED_ANOVA
         importances = presentation.importance(study, objective=keys.index(key), evaluator=evaluator)

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 class StudiesConfig(AppConfig):
     name = "training.studies"
-    verbose_name = _("Studies")
+    verbose_name = _("Hyperparameter search")
 
     def ready(self) -> None:
         from accounts.access import ownership, sharing
@@ -27,5 +27,5 @@ class StudiesConfig(AppConfig):
                 url=lambda row: reverse("studies:detail", args=[row.pk]),
             )
         )
-        ownership.register(ownership.Owned("studies", _("Studies"), Study))
+        ownership.register(ownership.Owned("studies", _("Hyperparameter search"), Study))
         side_bar.register(side_bar.Source("work", navigation.entries))

@@ -73,7 +73,7 @@ def create(*, user: User, request: StudyRequest) -> Study:
         check_name(user, name)
     with refusals:
         if len(request.description) > 500:
-            raise Invalid(_("A description has at most 500 characters."), field="description")
+            raise Invalid(_("The description can have at most 500 characters."), field="description")
     with refusals:
         ranges = space.read(request.space)
     with refusals:
@@ -84,7 +84,7 @@ def create(*, user: User, request: StudyRequest) -> Study:
         check_limits(request.limits)
     with refusals:
         if request.seed is not None and not 0 <= request.seed < 2**31:
-            raise Invalid(_("The seed is a whole number from 0 to 2147483647."), field="seed")
+            raise Invalid(_("The seed must be an integer from 0 to 2147483647."), field="seed")
     fitting = ranges
     if preset := PRESETS.get(str(request.training.get("preset") or "")):
         fitting = []  # what else is wrong is looked for with the ranges that are right
@@ -135,7 +135,7 @@ def _usable(name: str) -> str:
 def check_name(user: User, name: str) -> None:
     """Refuse a name that is none, or that another study of this person has."""
     if not 0 < len(name) <= 80:
-        raise Invalid(_("A name has from 1 to %(most)s characters.") % {"most": 80}, field="name")
+        raise Invalid(_("The name must have 1 to %(most)s characters.") % {"most": 80}, field="name")
     try:
         TITLE(name)
     except ValidationError as exc:
@@ -169,12 +169,13 @@ def _check_range(dimension: Range, params: Mapping[str, Param]) -> None:
     param = params.get(dimension.name)
     if param is None:
         facts = {"name": dimension.name[:60], "names": ", ".join(params)}
-        raise BadRange(_("The preset has no parameter %(name)s. It has: %(names)s.") % facts)
+        raise BadRange(_("The preset has no parameter %(name)s. Available parameters: %(names)s.") % facts)
     if param.kind == "text" or dimension.name in NOT_SEARCHED:
         raise BadRange(_("%(name)s cannot be searched.") % {"name": dimension.name})
     if dimension.kind != CHOICE and (param.kind not in (FLOAT, INT) or (param.kind == INT and dimension.kind == FLOAT)):
         raise BadRange(
-            _("%(name)s takes no such range. %(bounds)s") % {"name": dimension.name, "bounds": parameters.bounds(param)}
+            _("%(name)s does not support this range. %(bounds)s")
+            % {"name": dimension.name, "bounds": parameters.bounds(param)}
         )
     ends = dimension.choices if dimension.kind == CHOICE else (dimension.low, dimension.high)
     for value in ends:
@@ -186,25 +187,27 @@ def _check_range(dimension: Range, params: Mapping[str, Param]) -> None:
 
 def _check_sampler(sampler: str, ranges: Sequence[Range], goals: Sequence[Objective]) -> None:
     if sampler not in Study.Sampler.values:
-        message = _("The sampler is one of %(names)s.") % {"names": ", ".join(Study.Sampler.values)}
+        message = _("The sampler must be one of %(names)s.") % {"names": ", ".join(Study.Sampler.values)}
         raise Invalid(message, field="sampler")
     if sampler == Study.Sampler.CMAES:
         if len(goals) > 1:
-            raise Invalid(_("CMA-ES takes one objective. Choose NSGA-II or TPE for several."), field="sampler")
+            raise Invalid(_("CMA-ES supports one objective. Choose NSGA-II or TPE for several."), field="sampler")
         if any(dimension.kind == CHOICE for dimension in ranges) or len(ranges) < 2:
-            message = _("CMA-ES searches two or more numbers and no choices. Take TPE.")
+            message = _("CMA-ES supports two or more numeric parameters and no choices. Use TPE.")
             raise Invalid(message, field="sampler")
     if sampler == Study.Sampler.GRID and space.grid_size(ranges) > space.MAX_ON_GRID:
         facts = {"points": space.grid_size(ranges), "most": space.MAX_ON_GRID}
-        message = _("The grid has %(points)s points, at most %(most)s are gone through. Search fewer parameters.")
+        message = _("The grid has %(points)s points; the limit is %(most)s. Search fewer parameters.")
         raise Invalid(message % facts, field="sampler")
 
 
 def _check_pruner(pruner: Pruner, goals: Sequence[Objective], preset: str) -> None:
     if len(goals) > 1:
-        raise Invalid(_("Trials with several objectives are not pruned. Take one, or no pruner."), field="pruner")
+        raise Invalid(
+            _("Trials with several objectives cannot be pruned. Use one objective, or no pruner."), field="pruner"
+        )
     if preset in PRESETS and not PRESETS[preset].finish:
-        raise Invalid(_("Trainings of this preset cannot end early. Take no pruner."), field="pruner")
+        raise Invalid(_("Training jobs of this preset cannot end early. Use no pruner."), field="pruner")
 
 
 def _checked_by_hand(ranges: Sequence[Range], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
@@ -223,7 +226,8 @@ def _warm(studies: Sequence[Study], ranges: Sequence[Range], goals: Sequence[Obj
         if theirs != wanted or {row["name"] for row in study.space} != names:
             facts = {"study": study.name, "names": ", ".join(row["name"] for row in study.space)}
             message = _(
-                "%(study)s searched %(names)s, maybe for another objective. Search the same to begin with its trials."
+                "%(study)s searched %(names)s, possibly for another objective. Search the same parameters to "
+                "reuse its trials."
             )
             raise Invalid(message % facts, field="warm_start")
         trials = study.trials.filter(state__in=[Trial.State.COMPLETE, Trial.State.PRUNED])
@@ -238,4 +242,4 @@ def _warm(studies: Sequence[Study], ranges: Sequence[Range], goals: Sequence[Obj
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(_("You have a study called %(name)s already.") % {"name": name})
+    return NameTaken(_("You already have a study named %(name)s.") % {"name": name})

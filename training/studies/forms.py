@@ -30,14 +30,14 @@ from training.studies.models import Study
 from workers.jobs.forms.resource_request import ResourceForm
 
 DIRECTIONS = [
-    (objectives.MAXIMIZE, gettext_lazy("as high as possible")),
-    (objectives.MINIMIZE, gettext_lazy("as low as possible")),
+    (objectives.MAXIMIZE, gettext_lazy("maximize")),
+    (objectives.MINIMIZE, gettext_lazy("minimize")),
 ]
-TAKES = [(objectives.LAST, gettext_lazy("its last value")), (objectives.BEST, gettext_lazy("its best value"))]
+TAKES = [(objectives.LAST, gettext_lazy("the last value")), (objectives.BEST, gettext_lazy("the best value"))]
 PRUNERS = [
     ("", gettext_lazy("None: every trial runs to its end")),
-    (objectives.MEDIAN, gettext_lazy("Median: end what is worse than half of the others")),
-    (objectives.ASHA, gettext_lazy("Successive halving (ASHA): only the best go on")),
+    (objectives.MEDIAN, gettext_lazy("Median: prune trials that are worse than half of the others")),
+    (objectives.ASHA, gettext_lazy("Successive halving (ASHA): only the best continue")),
 ]
 LINES = {"rows": 4, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}
 EXAMPLES = {"lr": "0.001 .. 0.1 log", "batch_size": "16 .. 256 log", "width": "64 .. 256 step 32"}
@@ -57,106 +57,104 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         empty_label=gettext_lazy("Choose a dataset"),
     )
     start_file = forms.CharField(
-        label=gettext_lazy("Start file"),
+        label=gettext_lazy("Entry point"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("A Python file in the code, for instance train.py."),
+        help_text=gettext_lazy("A Python file in the code, for example train.py."),
     )
     command = forms.CharField(
         label=gettext_lazy("or a command line"),
         max_length=32_768,
         required=False,
         widget=forms.Textarea(attrs=LINES),
-        help_text=gettext_lazy(
-            "A line or a script for bash. It reads its parameters from the JSON file in AIP_PARAMS."
-        ),
+        help_text=gettext_lazy("A command or a bash script. It reads its parameters from the JSON file in AIP_PARAMS."),
     )
     pairs = forms.CharField(
-        label=gettext_lazy("Parameters that stay the same"),
+        label=gettext_lazy("Fixed parameters"),
         max_length=20_000,
         required=False,
         widget=forms.Textarea(attrs=LINES),
-        help_text=gettext_lazy("One name = value a line."),
+        help_text=gettext_lazy("One name = value per line."),
     )
     ranges = forms.CharField(
-        label=gettext_lazy("Parameters that are searched"),
+        label=gettext_lazy("Search space"),
         max_length=20_000,
         required=False,
         widget=forms.Textarea(attrs=LINES),
-        help_text=gettext_lazy("One range a line: lr = 0.0001 .. 0.1 log, layers = 1 .. 8, mode = a, b"),
+        help_text=gettext_lazy("One range per line: lr = 0.0001 .. 0.1 log, layers = 1 .. 8, mode = a, b"),
     )
     key = forms.CharField(
-        label=gettext_lazy("Curve"),
+        label=gettext_lazy("Metric"),
         max_length=60,
-        help_text=gettext_lazy("The name under which the program reports it, for instance val/accuracy."),
+        help_text=gettext_lazy("The name used by the program to report it, for example val/accuracy."),
         widget=forms.TextInput(attrs={"list": "study-curves", "spellcheck": "false"}),
     )
-    direction = forms.ChoiceField(label=gettext_lazy("Wanted"), choices=DIRECTIONS)
-    take = forms.ChoiceField(label=gettext_lazy("What counts"), choices=TAKES)
+    direction = forms.ChoiceField(label=gettext_lazy("Objective"), choices=DIRECTIONS)
+    take = forms.ChoiceField(label=gettext_lazy("Value"), choices=TAKES)
     key2 = forms.CharField(
-        label=gettext_lazy("Second curve"),
+        label=gettext_lazy("Second metric"),
         max_length=60,
         required=False,
-        help_text=gettext_lazy("For two goals at once, as accurate and small. Left empty: one goal."),
+        help_text=gettext_lazy("For two objectives, such as accuracy and size. Optional."),
         widget=forms.TextInput(attrs={"list": "study-curves", "spellcheck": "false"}),
     )
-    direction2 = forms.ChoiceField(label=gettext_lazy("Wanted"), choices=DIRECTIONS, required=False)
-    sampler = forms.ChoiceField(label=gettext_lazy("How parameters are chosen"), choices=Study.Sampler)
+    direction2 = forms.ChoiceField(label=gettext_lazy("Objective"), choices=DIRECTIONS, required=False)
+    sampler = forms.ChoiceField(label=gettext_lazy("Sampler"), choices=Study.Sampler)
     pruner = forms.ChoiceField(
-        label=gettext_lazy("Ending bad trials early"),
+        label=gettext_lazy("Pruner"),
         choices=PRUNERS,
         required=False,
-        help_text=gettext_lazy("Trainings of presets report more points where more of their time may go into scoring."),
+        help_text=gettext_lazy("Presets report more points when a larger share of their time is used for evaluation."),
     )
     warmup = forms.IntegerField(
-        label=gettext_lazy("Points every trial may have"), min_value=1, max_value=1000, initial=1, required=False
+        label=gettext_lazy("Warm-up points per trial"), min_value=1, max_value=1000, initial=1, required=False
     )
     max_trials = forms.IntegerField(label=gettext_lazy("Trials"), min_value=1, max_value=1000, initial=20)
     at_once = forms.IntegerField(
-        label=gettext_lazy("At once"),
+        label=gettext_lazy("Parallel trials"),
         min_value=1,
         max_value=100,
         initial=2,
-        help_text=gettext_lazy("What finds no free cards waits in the queue."),
+        help_text=gettext_lazy("Trials without free GPUs wait in the queue."),
     )
     time_limit_h = forms.FloatField(
-        label=gettext_lazy("Longest time"),
+        label=gettext_lazy("Maximum time"),
         min_value=0.01,
         max_value=8760,
         required=False,
-        help_text=gettext_lazy("Then no new trial begins. Left empty: no limit."),
+        help_text=gettext_lazy("No new trial starts afterwards. Leave empty for no limit."),
     )
     hours_limit = forms.FloatField(
-        label=gettext_lazy("Card-hours in all"),
+        label=gettext_lazy("GPU-hours in total"),
         min_value=0.001,
         required=False,
-        help_text=gettext_lazy("Core-hours, where trials have no cards. Left empty: no limit."),
+        help_text=gettext_lazy("Core-hours, for trials without GPUs. Leave empty for no limit."),
     )
     target = forms.FloatField(
-        label=gettext_lazy("Good enough"),
+        label=gettext_lazy("Target value"),
         required=False,
-        help_text=gettext_lazy("A value of the curve at which the study ends. Left empty: it goes on."),
+        help_text=gettext_lazy("Metric value at which the study ends. Leave empty to continue."),
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed"),
         min_value=0,
         max_value=2**31 - 1,
         required=False,
-        help_text=gettext_lazy("The same seed chooses the same for the same outcomes."),
+        help_text=gettext_lazy("The same seed makes the same choices for the same results."),
     )
     warm_start = forms.ModelMultipleChoiceField(
         Study.objects.none(),
-        label=gettext_lazy("Begin with the trials of"),
+        label=gettext_lazy("Start with the trials of"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("Studies that searched the same parameters for the same curve."),
+        help_text=gettext_lazy("Studies of the same parameters and the same metric."),
     )
     first = forms.CharField(
-        label=gettext_lazy("Try these first"),
+        label=gettext_lazy("First trials"),
         max_length=20_000,
         required=False,
         widget=forms.Textarea(attrs=LINES),
-        help_text=gettext_lazy("One set a line: lr = 0.01, batch_size = 64. What is missing is chosen."),
+        help_text=gettext_lazy("One set per line: lr = 0.01, batch_size = 64. Missing parameters are chosen."),
     )
     visibility = forms.ChoiceField(label=gettext_lazy("Visible to"), choices=Study.Visibility)
     called: Mapping[str, str] = {

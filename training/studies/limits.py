@@ -42,19 +42,19 @@ def check_limits(limits: Limits) -> None:
     refusals = Refusals()
     with refusals:
         if not 1 <= limits.max_trials <= MOST_TRIALS:
-            raise Invalid(_("From 1 to %(most)s trials.") % {"most": MOST_TRIALS}, field="max_trials")
+            raise Invalid(_("Must be 1 to %(most)s trials.") % {"most": MOST_TRIALS}, field="max_trials")
     with refusals:
         if not 1 <= limits.at_once <= MOST_AT_ONCE:
-            raise Invalid(_("From 1 to %(most)s trials at once.") % {"most": MOST_AT_ONCE}, field="at_once")
+            raise Invalid(_("Must be 1 to %(most)s parallel trials.") % {"most": MOST_AT_ONCE}, field="at_once")
     with refusals:
         if limits.time_limit is not None and not timedelta(0) < limits.time_limit <= timedelta(days=MAX_DAYS):
             raise Invalid(
-                _("The time is above 0 and at most %(most)s days.") % {"most": MAX_DAYS}, field="time_limit_s"
+                _("The time must be more than 0 and at most %(most)s days.") % {"most": MAX_DAYS}, field="time_limit_s"
             )
     with refusals:
         if limits.hours_limit is not None and not 0 < limits.hours_limit <= 1e6:
-            raise Invalid(_("Card-hours are a number above 0 and at most 1000000."), field="hours_limit")
+            raise Invalid(_("GPU-hours must be a number above 0 and at most 1000000."), field="hours_limit")
     with refusals:
         if limits.target is not None and not math.isfinite(limits.target):
-            raise Invalid(_("The target is a number."), field="target")
+            raise Invalid(_("The target must be a number."), field="target")
     refusals.end()

@@ -49,7 +49,7 @@ def of_runs(user: User, *, figure: str, text: str = "", archived: bool = False) 
     read = table.figure_of(figure)
     if read is None:
         raise Invalid(
-            _("%(name)s is no figure. Write it as best(val/accuracy).") % {"name": figure[:60]}, field="figure"
+            _("%(name)s is not a metric. Write it as best(val/accuracy).") % {"name": figure[:60]}, field="figure"
         )
     filters: dict[str, Any] = {"text": text, "archived": archived}
     figure_table = table.table(user, **filters, columns=[figure])

@@ -9,22 +9,22 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording, nested, number
 
 STUDY = {
-    "training_gone": Wording(_("Its training was deleted.")),
-    "no_value": Wording(_("It ended without a number for %(key)s.")),
-    "pruned": Wording(_("Ended after point %(point)s: other trials of %(study)s are better.")),
-    "refused": Wording(_("The next trial was refused: %(why)s"), why=nested("why")),
+    "training_gone": Wording(_("The training of this trial was deleted.")),
+    "no_value": Wording(_("The trial ended without a value for %(key)s.")),
+    "pruned": Wording(_("Pruned after point %(point)s: other trials of %(study)s are better.")),
+    "refused": Wording(_("The next trial was rejected: %(why)s"), why=nested("why")),
     "only_failures": Wording(
-        _("The last %(count)s trials failed. Look into one of them before you resume. %(why)s"), why=nested("why")
+        _("The last %(count)s trials failed. Check one of them before you resume. %(why)s"), why=nested("why")
     ),
-    "all_trials": Wording(ngettext_lazy("Its trial is done.", "All %(count)s trials are done.", "count")),
-    "time_used": Wording(_("Its time of %(hours)s h is used."), hours=number("hours")),
-    "hours_used": Wording(_("Its %(hours)s card-hours or core-hours are used."), hours=number("hours")),
-    "target_reached": Wording(_("Trial %(number)s reached %(value)s, which is good enough."), value=number("value")),
+    "all_trials": Wording(ngettext_lazy("The trial is done.", "All %(count)s trials are done.", "count")),
+    "time_used": Wording(_("The time limit of %(hours)s h is reached."), hours=number("hours")),
+    "hours_used": Wording(_("The limit of %(hours)s GPU-hours or core-hours is reached."), hours=number("hours")),
+    "target_reached": Wording(_("Trial %(number)s reached the target with %(value)s."), value=number("value")),
     "nothing_completed": Wording(_("No trial completed. %(why)s"), why=nested("why")),
-    "paused_by": Wording(_("Paused by %(person)s: no new trial begins.")),
+    "paused_by": Wording(_("Paused by %(person)s: no new trial starts.")),
     "stopped_by": Wording(_("Stopped by %(person)s.")),
     "news_done": Wording(_("Study %(name)s is completed")),
-    "news_failed": Wording(_("Study %(name)s cannot go on")),
+    "news_failed": Wording(_("Study %(name)s cannot continue")),
 }
 
 

@@ -30,11 +30,11 @@ class Study(models.Model):
         FAILED = "failed", _("Failed")
 
     class Sampler(models.TextChoices):
-        TPE = "tpe", _("TPE: learns from what was tried")
+        TPE = "tpe", _("TPE: uses earlier results")
         RANDOM = "random", _("Random")
         GRID = "grid", _("Grid: every combination")
-        CMAES = "cmaes", _("CMA-ES: for many numbers")
-        NSGA2 = "nsga2", _("NSGA-II: for several goals")
+        CMAES = "cmaes", _("CMA-ES: for many numeric parameters")
+        NSGA2 = "nsga2", _("NSGA-II: for several objectives")
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Private")

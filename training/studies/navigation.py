@@ -11,4 +11,4 @@ from aiplatform.frame.navigation import Entry
 
 def entries() -> list[Entry]:
     """Return the navigation entry of the studies, which follows that of the trainings."""
-    return [Entry(_("Studies"), "search", reverse("studies:list"), Action.TRAINING_VIEW, order=42)]
+    return [Entry(_("Hyperparameter search"), "search", reverse("studies:list"), Action.TRAINING_VIEW, order=42)]

@@ -62,13 +62,13 @@ def read(items: Iterable[Any]) -> list[Objective]:
     rows, refusals, objectives = list(items), Refusals(), []
     with refusals:
         if not 0 < len(rows) <= MAX_OBJECTIVES:
-            raise Invalid(_("Give from 1 to %(most)s objectives.") % {"most": MAX_OBJECTIVES}, field="objectives")
+            raise Invalid(_("Specify 1 to %(most)s objectives.") % {"most": MAX_OBJECTIVES}, field="objectives")
     for row in rows[:MAX_OBJECTIVES]:
         with refusals:
             objectives.append(_read_objective(row))
     with refusals:
         if len({objective.key for objective in objectives}) < len(objectives):
-            raise Invalid(_("Each objective has a curve of its own."), field="objectives")
+            raise Invalid(_("Each objective must have a different metric."), field="objectives")
     refusals.end()
     return objectives
 
@@ -76,16 +76,16 @@ def read(items: Iterable[Any]) -> list[Objective]:
 def _read_objective(row: Any) -> Objective:
     row = {"key": row} if isinstance(row, str) else row
     if not isinstance(row, Mapping) or not set(row) <= {"key", "direction", "take"}:
-        raise Invalid(_("An objective has a key, a direction, and take."), field="objectives")
+        raise Invalid(_("An objective requires a key, a direction, and take."), field="objectives")
     key = row.get("key")
     if not isinstance(key, str) or not _KEY.match(key.strip()):
-        message = _("The key of an objective is the name of a curve, for instance val/accuracy.")
+        message = _("The key of an objective must be the name of a metric, for example val/accuracy.")
         raise Invalid(message, field="objectives")
     objective = Objective(key.strip(), row.get("direction") or usual_direction(key), row.get("take") or LAST)
     if objective.direction not in (MINIMIZE, MAXIMIZE):
-        raise Invalid(_("The direction of an objective is minimize or maximize."), field="objectives")
+        raise Invalid(_("The direction of an objective must be minimize or maximize."), field="objectives")
     if objective.take not in (LAST, BEST):
-        raise Invalid(_("What counts of an objective is its last or its best value."), field="objectives")
+        raise Invalid(_("take must be last or best."), field="objectives")
     return objective
 
 
@@ -115,20 +115,20 @@ def read_pruner(config: Any) -> Pruner | None:
         return None
     row = {"name": config} if isinstance(config, str) else config
     if not isinstance(row, Mapping) or row.get("name") not in (MEDIAN, ASHA, "none"):
-        raise Invalid(_("The pruner is none, median or asha."), field="pruner")
+        raise Invalid(_("The pruner must be none, median or asha."), field="pruner")
     if row["name"] == "none":
         return None
     names = {attribute.name for attribute in fields(Pruner)}
     unknown = [str(name)[:40] for name in row if name not in names]
     if unknown:
         facts = {"field": unknown[0], "fields": ", ".join(sorted(names))}
-        raise Invalid(_("A pruner has no %(field)s. There are: %(fields)s.") % facts, field="pruner")
+        raise Invalid(_("A pruner has no %(field)s. Available fields: %(fields)s.") % facts, field="pruner")
     counts: dict[str, Any] = {name: value for name, value in row.items() if name != "name"}
     least = {"startup": 0, "warmup": 1, "factor": 2}
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, int) or not least[name] <= value <= 1000:
             bounds: dict[str, Any] = {"name": name, "least": least[name]}
-            raise Invalid(_("%(name)s is a whole number from %(least)s to 1000.") % bounds, field="pruner")
+            raise Invalid(_("%(name)s must be an integer from %(least)s to 1000.") % bounds, field="pruner")
     return Pruner(row["name"], **counts)
 
 

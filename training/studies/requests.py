@@ -47,7 +47,7 @@ def parse_training(user: User, body: Mapping[str, Any], *, name: str, sample: Ma
     refusals = Refusals()
     with refusals:
         if twice:
-            message = _("%(names)s cannot be fixed and searched at once.")
+            message = _("%(names)s cannot be both fixed and searched.")
             raise BadTraining(message % {"names": ", ".join(twice)}, field="space")
     with refusals:
         data = _parsed(user, plain | {"name": f"{name}_0", "params": {**(plain.get("params") or {}), **sample}})
@@ -86,11 +86,11 @@ def check(user: User, request: TrainingRequest) -> None:
     with refusals:
         params = draft.training.params if draft else {}
         if params.get("folds") and not params.get("fold"):
-            message = _("Each trial is one training. Leave folds at 0, or choose one fold.")
+            message = _("Each trial is one training job. Set folds to 0, or choose one fold.")
             raise BadTraining(message, field="param_folds")
     with refusals:
         if draft and draft.training.extra.get("show_batch"):
-            raise BadTraining(_("-ShowBatch trains nothing. Leave it out."), field="extra")
+            raise BadTraining(_("-ShowBatch does not train. Remove it."), field="extra")
     refusals.end()
 
 

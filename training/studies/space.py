@@ -92,7 +92,9 @@ class Range:
                 if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                     return choice
             choices = ", ".join(_word(option) for option in self.choices)
-            raise BadRange(_("%(name)s is one of %(choices)s.") % {"name": self.name, "choices": choices}, field=field)
+            raise BadRange(
+                _("%(name)s must be one of %(choices)s.") % {"name": self.name, "choices": choices}, field=field
+            )
         good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         good = good and self.low <= value <= self.high and (self.kind == FLOAT or value == int(value))
         if good and self.step:
@@ -100,7 +102,7 @@ class Range:
             good = abs(steps - round(steps)) < 1e-8 * max(1.0, abs(steps))
         if not good:
             facts = {"value": str(value)[:40], "range": self}
-            raise BadRange(_("%(value)s is no value of %(range)s.") % facts, field=field)
+            raise BadRange(_("%(value)s is not a value of %(range)s.") % facts, field=field)
         return self._typed(value)
 
     def middle(self) -> Value:
@@ -140,7 +142,7 @@ def read(entries: Iterable[Any]) -> list[Range]:
     rows = list(entries)
     with refusals:
         if not rows:
-            raise BadRange(_("Give at least one parameter a range, such as 0.001 .. 0.1 log for a learning rate."))
+            raise BadRange(_("Enter a range for at least one parameter, such as 0.001 .. 0.1 log for a learning rate."))
         if len(rows) > MOST_RANGES:
             raise BadRange(_("Search at most %(most)s parameters.") % {"most": MOST_RANGES})
     for row in rows[:MOST_RANGES]:
@@ -149,7 +151,7 @@ def read(entries: Iterable[Any]) -> list[Range]:
     names = [dimension.name for dimension in ranges]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         with refusals:
-            raise BadRange(_("%(name)s is given twice.") % {"name": name})
+            raise BadRange(_("Duplicate parameter %(name)s.") % {"name": name})
     refusals.end()
     return ranges
 
@@ -161,10 +163,10 @@ def of_row(row: Any) -> Range:
         BadRange: it says none.
     """
     if not isinstance(row, Mapping) or not isinstance(row.get("name"), str):
-        raise BadRange(_("A range has a name, and two ends or choices."))
+        raise BadRange(_("A range requires a name, and two ends or choices."))
     name = row["name"].strip()
     if not name.isprintable() or not 0 < len(name) <= 100:
-        raise BadRange(_("A parameter's name is 1 to 100 printable characters."))
+        raise BadRange(_("A parameter name must have 1 to 100 printable characters."))
     unknown = sorted(set(row) - {"name", "type", "low", "high", "step", "log", "choices", "points"}, key=str)
     if unknown:
         facts = {"name": name, "field": str(unknown[0])[:40]}
@@ -173,11 +175,11 @@ def of_row(row: Any) -> Range:
     if kind == CHOICE:
         return _choices(name, row.get("choices"))
     if kind not in (FLOAT, INT):
-        raise BadRange(_("%(name)s: the type is float, int or categorical.") % {"name": name})
+        raise BadRange(_("%(name)s: the type must be float, int or categorical.") % {"name": name})
     numbers = [_number(row.get(end)) for end in ("low", "high")]
     step, points, log = _number(row.get("step") or 0), row.get("points") or 0, row.get("log", False)
     if None in (*numbers, step) or not isinstance(log, bool) or not _is_whole(points) or not 0 <= points <= 100:
-        raise BadRange(_("%(name)s: give two ends, as in %(name)s = 1 .. 8.") % {"name": name})
+        raise BadRange(_("%(name)s: enter two ends, such as %(name)s = 1 .. 8.") % {"name": name})
     return _checked(Range(name, kind, numbers[0] or 0.0, numbers[1] or 0.0, step or 0.0, log, (), int(points)))
 
 
@@ -202,19 +204,19 @@ def _number(value: Any) -> float | None:
 def _checked(dimension: Range) -> Range:
     message = ""
     if dimension.low > dimension.high:
-        message = _("%(name)s: the first end is above the second.")
+        message = _("%(name)s: the first end exceeds the second.")
     elif dimension.kind == INT and any(
         end != int(end) or abs(end) > BIGGEST for end in (dimension.low, dimension.high, dimension.step)
     ):
-        message = _("%(name)s: both ends and the step are whole numbers.")
+        message = _("%(name)s: both ends and the step must be integers.")
     elif dimension.step < 0 or (dimension.step and dimension.step > dimension.high - dimension.low):
-        message = _("%(name)s: the step is above 0 and fits between the ends.")
+        message = _("%(name)s: the step must be positive and fit between the ends.")
     elif dimension.log and dimension.low <= 0:
-        message = _("%(name)s: by magnitude only numbers above 0 are searched.")
+        message = _("%(name)s: a logarithmic range must be positive.")
     elif dimension.log and dimension.step:
-        message = _("%(name)s: give a step, or search by magnitude, not both.")
+        message = _("%(name)s: use either a step or a logarithmic scale.")
     elif not math.isfinite(dimension.high - dimension.low):
-        message = _("%(name)s: the ends lie too far apart.")
+        message = _("%(name)s: the range is too large.")
     if message:
         raise BadRange(message % {"name": dimension.name})
     if dimension.step:  # the last value that a step reaches is the end
@@ -227,7 +229,7 @@ def _checked(dimension: Range) -> Range:
 
 def _choices(name: str, values: Any) -> Range:
     if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= MOST_CHOICES:
-        message = _("%(name)s: give from 1 to %(most)s choices.") % {"name": name, "most": MOST_CHOICES}
+        message = _("%(name)s: enter 1 to %(most)s choices.") % {"name": name, "most": MOST_CHOICES}
         raise BadRange(message)
     for value in values:
         good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
@@ -235,9 +237,9 @@ def _choices(name: str, values: Any) -> Range:
             isinstance(value, int) and abs(value) > 2**63
         )
         if not good or too_much:
-            raise BadRange(_("%(name)s: choices are numbers, short texts, true and false.") % {"name": name})
+            raise BadRange(_("%(name)s: choices must be numbers, short texts, true or false.") % {"name": name})
     if len({(type(value) is bool, value) for value in values}) < len(values):
-        raise BadRange(_("%(name)s: a choice is given twice.") % {"name": name})
+        raise BadRange(_("%(name)s: duplicate choice.") % {"name": name})
     return Range(name, CHOICE, choices=tuple(values))
 
 
@@ -245,7 +247,7 @@ def _of_line(line: str) -> Range:
     name, _sign, text = line.partition("=")
     name, text = name.strip(), text.strip()
     if not name or not text:
-        raise BadRange(_("“%(line)s” is no range. Write it as lr = 0.001 .. 0.1 log.") % {"line": line[:60]})
+        raise BadRange(_("“%(line)s” is not a range. Write it as lr = 0.001 .. 0.1 log.") % {"line": line[:60]})
     if ".." not in text:
         return of_row({"name": name, "choices": [_value(word.strip()) for word in text.split(",") if word.strip()]})
     low, _dots, tail = text.partition("..")
@@ -260,7 +262,7 @@ def _of_line(line: str) -> Range:
         elif word in ("step", "points") and options:
             row[word] = _value(options.pop(0))
         else:
-            message = _("%(name)s: behind a range stand log, step 2, points 5, float or int.") % {"name": name}
+            message = _("%(name)s: a range can be followed by log, step 2, points 5, float or int.") % {"name": name}
             raise BadRange(message)
     if isinstance(row.get("step"), float) and "type" not in row:
         row["type"] = FLOAT
@@ -300,12 +302,12 @@ def read_values(
         with refusals:
             if name not in dimensions:
                 facts = {"name": str(name)[:60], "names": ", ".join(dimensions)}
-                raise BadRange(_("%(name)s is not searched. There are: %(names)s.") % facts, field=field)
+                raise BadRange(_("%(name)s is not part of the search. Available: %(names)s.") % facts, field=field)
             values[name] = dimensions[name].read(value, field=field)
     missing = [name for name in dimensions if name not in params]
     with refusals:
         if require_all and missing:
-            raise BadRange(_("Give %(names)s as well.") % {"names": ", ".join(missing)}, field=field)
+            raise BadRange(_("Enter %(names)s as well.") % {"names": ", ".join(missing)}, field=field)
     refusals.end()
     return values
 

@@ -42,10 +42,10 @@ class StudyPages(ObjectPages[Study]):
         anchor="study",
     )
     region, layout = "studies", "wide"
-    title, lead = _("Studies"), _("Searches for good parameters by many trainings of one request.")
+    title, lead = _("Hyperparameter search"), _("Hyperparameter search")
     filter_label, no_match_text = _("Filter studies"), _("No study matches this filter.")
-    empty_text = _("No studies yet. Say which parameters may vary, and many short trainings find good values.")
-    new_title, deleted_text = _("New study"), _("Study %(name)s is deleted.")
+    empty_text = _("No studies yet. Define parameter ranges, and a series of short trainings finds good values.")
+    new_title, deleted_text = _("New study"), _("Study %(name)s deleted.")
     detail_template, live_template = "studies/detail.html", "studies/_now.html"
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class StudyPages(ObjectPages[Study]):
     def enqueue(self, request: SignedInRequest, row: Study) -> None:
         """Try parameters next: one `name = value` a line."""
         actions.put_next(row, _pairs(request))
-        messages.info(request, _("They are tried next."))
+        messages.info(request, _("These trials run next."))
 
     @action()
     def best(self, request: SignedInRequest, row: Study) -> HttpResponse:

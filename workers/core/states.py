@@ -19,7 +19,7 @@ class JobState(TextChoices):
     PAUSED = "paused", _("Paused")
     STOPPING = "stopping", _("Stopping")
     FINISHING = "finishing", _("Finishing")
-    PREEMPTING = "preempting", _("Making room")
+    PREEMPTING = "preempting", _("Preempting")
     SUCCEEDED = "succeeded", _("Completed")
     FINISHED_EARLY = "finished_early", _("Finished early")
     FAILED = "failed", _("Failed")
@@ -51,9 +51,9 @@ class Desired(TextChoices):
     RUN = "run", _("Run")
     PAUSE = "pause", _("Pause")
     STOP = "stop", _("Stop")
-    FINISH = "finish", _("Finish now")
-    RELEASE = "release", _("Make room")
-    EVICT = "evict", _("Leave its cards for a while")
+    FINISH = "finish", _("Finish early")
+    RELEASE = "release", _("Preempt")
+    EVICT = "evict", _("Leave the GPUs temporarily")
 
 
 class Event(StrEnum):
@@ -79,26 +79,26 @@ class Reason(TextChoices):
     """Why an attempt ended, apart from how."""
 
     NONE = "", ""
-    DONE = "done", _("The program ended by itself")
+    DONE = "done", _("The program exited by itself")
     USER_CODE = "user_code", _("The program failed")
     OUT_OF_MEMORY = "out_of_memory", _("The program ran out of memory")
     MAX_RUNTIME = "max_runtime", _("The maximum run time was reached")
     DISK_LIMIT = "disk_limit", _("The disk limit was exceeded")
-    NODE_LOST = "node_lost", _("The machine stopped answering")
-    DEVICE_FAILED = "device_failed", _("A card of the job failed")
-    SUPERVISOR_LOST = "supervisor_lost", _("The process that looks after the job was killed")
+    NODE_LOST = "node_lost", _("The node stopped responding")
+    DEVICE_FAILED = "device_failed", _("A GPU of the job failed")
+    SUPERVISOR_LOST = "supervisor_lost", _("The supervisor process of the job was killed")
     LAUNCH_FAILED = "launch_failed", _("The job could not be started")
-    PREEMPTED = "preempted", _("More important work needed the devices")
-    EVICTED = "evicted", _("More important work needed the devices for a while")
-    GANG_PARTNER = "gang_partner", _("Another part of the job ended")
-    IDLE = "idle", _("It left its devices unused")
-    PAUSE_OVER = "pause_over", _("It stayed paused for too long")
-    SUSPENDED = "suspended", _("It gave its devices back, to go on later")
-    DEPENDENCY = "dependency", _("A job that it was to follow did not complete")
-    REFUSED = "refused", _("Its start was refused")
+    PREEMPTED = "preempted", _("Preempted by more important jobs")
+    EVICTED = "evicted", _("Temporarily preempted by more important jobs")
+    GANG_PARTNER = "gang_partner", _("Another rank of the job ended")
+    IDLE = "idle", _("The job left its devices unused")
+    PAUSE_OVER = "pause_over", _("The job was paused for too long")
+    SUSPENDED = "suspended", _("The job released its devices, to continue later")
+    DEPENDENCY = "dependency", _("A dependency did not complete")
+    REFUSED = "refused", _("The start was rejected")
     PRUNED = "pruned", _("Other trials of its study are better")
-    OWNER = "owner", _("Its owner ended it")
-    OPERATOR = "operator", _("An operator ended it")
+    OWNER = "owner", _("The owner ended the job")
+    OPERATOR = "operator", _("Stopped by an administrator")
 
 
 S, E = JobState, Event
@@ -173,7 +173,7 @@ def next_state(state: str, event: Event) -> JobState:
         return TRANSITIONS[JobState(state), event]
     except KeyError:
         raise IllegalMove(
-            _("A job that is “%(state)s” cannot do this now.") % {"state": JobState(state).label},
+            _("A job in state “%(state)s” does not support this action.") % {"state": JobState(state).label},
             state=state,
             event=str(event),
         ) from None

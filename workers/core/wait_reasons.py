@@ -8,118 +8,119 @@ from collections.abc import Mapping
 from django.utils.translation import gettext_lazy as _
 
 SENTENCES = {
-    "new": _("Just queued; the scheduler looks at it in a moment."),
+    "new": _("Just queued; scheduled in a moment."),
     "no_cards": _("Waits for GPUs: %(asked)s requested, %(free)s free."),
     "no_share": _("Waits for a share of a GPU: %(asked)s/8 requested, at most %(free)s/8 free on one GPU."),
     "scattered": _(
         "Waits for GPUs on one node: %(asked)s requested, %(free)s free in total but at most %(best)s on one node."
     ),
     "no_cpu": _("Waits for CPU cores: %(asked)s requested on one node."),
-    "no_machine": _("No machine that is up can hold it; it starts when one comes back."),
-    "no_such_tier": _("No machine that is up has an isolation tier from %(least)s to %(most)s, as its image needs."),
-    "reserved": _("There is room, but it is kept for job %(job)s, which came first and needs it at once."),
-    "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
-    "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
+    "no_machine": _("No available node is large enough; the job starts when one comes back."),
+    "no_such_tier": _("No available node has an isolation tier from %(least)s to %(most)s, which the image requires."),
+    "reserved": _("Resources are free but reserved for job %(job)s, which was queued earlier."),
+    "cluster_quota": _(
+        "The quota of the cluster is exhausted: %(used)s of %(limit)s GPUs in use, %(asked)s requested."
+    ),
+    "user_cards": _("Your quota in the cluster is exhausted: %(used)s of %(limit)s GPUs, %(asked)s requested."),
     "guaranteed_cards": _(
-        "Only %(limit)s cards are guaranteed to no cluster, %(used)s of them are taken, %(asked)s asked."
-        " Let it make room for others (preemptible), and it may borrow the rest."
+        "Only %(limit)s GPUs are not guaranteed to a cluster, %(used)s of them are in use, %(asked)s "
+        "requested. Make the job preemptible to borrow the rest."
     ),
     "guaranteed_cores": _(
-        "Only %(limit)s CPU slots are guaranteed to no cluster, %(used)s of them are taken, %(asked)s asked."
-        " Let it make room for others (preemptible), and it may borrow the rest."
+        "Only %(limit)s CPU slots are not guaranteed to a cluster, %(used)s of them are in use, %(asked)s "
+        "requested. Make the job preemptible to borrow the rest."
     ),
-    "cluster_cores": _("The cluster's quota is used up: %(used)s of %(limit)s CPU slots taken, %(asked)s asked."),
-    "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s CPU slots, %(asked)s asked."),
-    "user_jobs": _("%(running)s of your jobs run already; the cluster allows %(limit)s at a time."),
-    "user_environments": _("%(running)s of your environments run already; the cluster allows %(limit)s at a time."),
-    "making_room": _("Room is being made for it; it starts as soon as the cards are free."),
+    "cluster_cores": _("The cluster quota is used up: %(used)s of %(limit)s CPU slots in use, %(asked)s requested."),
+    "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s CPU slots, %(asked)s requested."),
+    "user_jobs": _("%(running)s of your jobs are running; the cluster allows %(limit)s at a time."),
+    "user_environments": _("%(running)s of your workspaces are running; the cluster allows %(limit)s at a time."),
+    "making_room": _("Other jobs are being preempted for this job; it starts as soon as the GPUs are free."),
     "nothing_idle": _(
-        "Your cluster's own cards are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
+        "The GPUs of your cluster are exhausted (%(used)s of %(limit)s), and no other cluster has %(asked)s idle."
     ),
     "no_idle_cores": _(
-        "Your cluster's own CPU slots are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
+        "The CPU slots of your cluster are used up (%(used)s of %(limit)s), and no other cluster has %(asked)s idle."
     ),
-    "kept_group": _("At this hour the machines of %(group)s are kept for other kinds of work."),
-    "paused": _("It is paused and holds nothing; continue it and it takes its place again."),
-    "backoff": _("Starts again after a pause, because it failed a short while ago."),
-    "unapproved": _("Waits until somebody in charge of its cluster lets it start."),
+    "kept_group": _("The nodes of %(group)s are currently reserved for other kinds of jobs."),
+    "paused": _("The job is paused and holds no resources; continue it to queue it again."),
+    "backoff": _("Restarts after a delay, because it failed recently."),
+    "unapproved": _("Waiting for approval by a cluster administrator."),
     "waits_for_image": _("Waits for the image %(image)s, which job %(job)s builds first."),
-    "after_success": _("Starts once job %(job)s has completed."),
-    "after_end": _("Starts once job %(job)s has ended."),
-    "after_many": _("Starts after %(count)s other jobs; the first of them is job %(job)s."),
-    "array_full": _("As many jobs of its array run as may run at a time: %(limit)s."),
+    "after_success": _("Starts when job %(job)s has completed."),
+    "after_end": _("Starts when job %(job)s has ended."),
+    "after_many": _("Starts after %(count)s other jobs; the first is job %(job)s."),
+    "array_full": _("The maximum number of jobs of the array is running: %(limit)s."),
     "machine_full": _(
-        "Waits for room on the machine %(node)s, where its own packages lie. To start it elsewhere, forget them on its"
-        " page, or begin a new one from a saved image."
+        "Waiting for free resources on node %(node)s, which stores its installed packages. To start elsewhere, "
+        "discard the packages on the job page, or start a new job from a saved image."
     ),
     "machine_too_small": _(
-        "The machine %(node)s, where its own packages lie, cannot hold what it asks for. Forget them on its page, or"
-        " begin a new one from a saved image."
+        "Node %(node)s stores its installed packages and can never provide the requested resources. Discard "
+        "the packages on the job page, or start a new job from a saved image."
     ),
     "machine_drained": _(
-        "Its own packages lie on the machine %(node)s, which an operator has drained. It starts once that takes work"
-        " again; to start it elsewhere, forget them on its page, or begin a new one from a saved image."
+        "Node %(node)s stores its installed packages and was drained by an operator. The job starts when the "
+        "node accepts jobs again. To start elsewhere, discard the packages on the job page, or start a new job "
+        "from a saved image."
     ),
     "machine_silent": _(
-        "Its own packages lie on the machine %(node)s, which does not answer. It starts once that is back; to start it"
-        " elsewhere, forget them on its page, or begin a new one from a saved image."
+        "Node %(node)s stores its installed packages and does not respond. The job starts when the node is "
+        "back. To start elsewhere, discard the packages on the job page, or start a new job from a saved image."
     ),
     "machine_removed": _(
-        "Its own packages lie on the machine %(node)s, which was removed. Forget them on its page to begin from the"
-        " image again, or begin a new one from a saved image."
+        "Node %(node)s stored its installed packages and was removed. Discard the packages on the job page to "
+        "start from the image, or start a new job from a saved image."
     ),
-    "no_cluster": _("Its virtual cluster no longer exists."),
-    "no_root_inside": _("No machine that could hold it offers root inside. Leave root inside out, or ask an operator."),
-    "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),
-    "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),
-    "over_cluster_cores": _("%(asked)s cores asked, %(cluster)s has %(limit)s CPU slots."),
-    "over_user_cores": _("%(asked)s cores asked, %(cluster)s allows %(limit)s CPU slots per person."),
+    "no_cluster": _("The virtual cluster does not exist any more."),
+    "no_root_inside": _("No node that is large enough supports root in the sandbox. Disable it, or ask an operator."),
+    "over_cluster_quota": _("%(asked)s GPUs requested, %(cluster)s has %(limit)s."),
+    "over_user_cards": _("%(asked)s GPUs requested, %(cluster)s allows %(limit)s per user."),
+    "over_cluster_cores": _("%(asked)s cores requested; %(cluster)s has %(limit)s CPU slots."),
+    "over_user_cores": _("%(asked)s cores requested; %(cluster)s allows %(limit)s CPU slots per user."),
     "over_unowned_cards": _(
-        "%(asked)s cards asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
-        " and it may borrow the rest."
+        "%(asked)s GPUs requested, only %(limit)s are not guaranteed to a cluster. Make the job preemptible to "
+        "borrow the rest."
     ),
     "over_unowned_cores": _(
-        "%(asked)s cores asked, only %(limit)s CPU slots are guaranteed to no cluster."
-        " Let it make room for others (preemptible), and it may borrow the rest."
+        "%(asked)s cores requested; only %(limit)s CPU slots are not guaranteed to a cluster. Make the job "
+        "preemptible to borrow the rest."
     ),
-    "no_jobs_allowed": _("%(cluster)s runs no jobs at present."),
-    "no_environments_allowed": _("%(cluster)s runs no environments at present."),
-    "kept_for_others": _("The machines that could hold it are kept for other kinds of work: %(groups)s."),
-    "not_shareable": _("A card of kind %(kind)s cannot be shared; ask for whole cards."),
-    "count_not_allowed": _("%(asked)s cards asked; of kind %(kind)s a job takes %(allowed)s per machine."),
-    "distributed_count": _("Over several machines a job takes %(count)s cards of kind %(kind)s on each."),
-    "too_little_memory": _("No card gives so small a share %(asked_mib)s MiB; ask for more of it."),
-    "too_many_on_a_node": _("%(asked)s cards per machine asked, the largest machine has %(best)s."),
-    "too_many_nodes": _("%(asked)s machines asked, only %(nodes)s exist, and not all may be large enough."),
-    "too_many_cpus": _("%(asked)s cores asked, the largest machine offers %(best)s CPU slots."),
-    "no_such_model": _("No machine has a card %(model)s. Choose another type of device."),
+    "no_jobs_allowed": _("%(cluster)s currently runs no jobs."),
+    "no_environments_allowed": _("%(cluster)s currently runs no workspaces."),
+    "kept_for_others": _("The nodes that are large enough are reserved for other kinds of jobs: %(groups)s."),
+    "not_shareable": _("Devices of kind %(kind)s cannot be shared; request whole devices."),
+    "count_not_allowed": _("%(asked)s devices requested; of kind %(kind)s a job can use %(allowed)s per node."),
+    "distributed_count": _("On several nodes a job uses %(count)s devices of kind %(kind)s per node."),
+    "too_little_memory": _("On every GPU this share is smaller than %(asked_mib)s MiB; request a larger share."),
+    "too_many_on_a_node": _("%(asked)s GPUs per node requested, the largest node has %(best)s."),
+    "too_many_nodes": _("%(asked)s nodes requested; only %(nodes)s exist, and not all may be large enough."),
+    "too_many_cpus": _("%(asked)s cores requested; the largest node has %(best)s CPU slots."),
+    "no_such_model": _("No node has a GPU %(model)s. Choose another device type."),
     "image_driver": _(
-        "No machine's driver is new enough for CUDA %(cuda)s of the image: it needs %(needed)s, the newest is"
-        " %(newest)s. Choose another image, or run on the processor."
+        "No node has a driver for CUDA %(cuda)s of the image: it needs %(needed)s, the newest is %(newest)s. "
+        "Choose another image, or run on the CPU."
     ),
-    "image_processor": _(
-        "The image was built for processors of kind %(needed)s, the machines have %(there)s. Choose another image."
-    ),
-    "no_such_card": _("No machine has a card of this kind. Ask for 0 cards to run on the processor."),
+    "image_processor": _("The image was built for %(needed)s CPUs, the nodes have %(there)s. Choose another image."),
+    "no_such_card": _("No node has a GPU of this kind. Request 0 GPUs to run on the CPU."),
 }
 
 #: The same where one is asked for.
 OF_ONE = {
-    "over_cluster_quota": _("%(asked)s card asked, %(cluster)s has %(limit)s."),
-    "over_user_cards": _("%(asked)s card asked, %(cluster)s allows %(limit)s per person."),
-    "over_cluster_cores": _("%(asked)s core asked, %(cluster)s has %(limit)s CPU slots."),
-    "over_user_cores": _("%(asked)s core asked, %(cluster)s allows %(limit)s CPU slots per person."),
+    "over_cluster_quota": _("%(asked)s GPU requested, %(cluster)s has %(limit)s."),
+    "over_user_cards": _("%(asked)s GPU requested, %(cluster)s allows %(limit)s per user."),
+    "over_cluster_cores": _("%(asked)s core requested; %(cluster)s has %(limit)s CPU slots."),
+    "over_user_cores": _("%(asked)s core requested; %(cluster)s allows %(limit)s CPU slots per user."),
     "over_unowned_cards": _(
-        "%(asked)s card asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
-        " and it may borrow the rest."
+        "%(asked)s GPU requested, only %(limit)s are not guaranteed to a cluster. Make the job preemptible to "
+        "borrow the rest."
     ),
     "over_unowned_cores": _(
-        "%(asked)s core asked, only %(limit)s CPU slots are guaranteed to no cluster."
-        " Let it make room for others (preemptible), and it may borrow the rest."
+        "%(asked)s core requested; only %(limit)s CPU slots are not guaranteed to a cluster. Make the job "
+        "preemptible to borrow the rest."
     ),
-    "count_not_allowed": _("%(asked)s card asked; of kind %(kind)s a job takes %(allowed)s per machine."),
-    "too_many_on_a_node": _("%(asked)s card per machine asked, the largest machine has %(best)s."),
-    "too_many_cpus": _("%(asked)s core asked, the largest machine offers %(best)s CPU slots."),
+    "count_not_allowed": _("%(asked)s device requested; of kind %(kind)s a job can use %(allowed)s per node."),
+    "too_many_on_a_node": _("%(asked)s GPU per node requested, the largest node has %(best)s."),
+    "too_many_cpus": _("%(asked)s core requested; the largest node has %(best)s CPU slots."),
 }
 
 

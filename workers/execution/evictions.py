@@ -35,13 +35,15 @@ def evict(job_id: int, *, for_job: int, why: str) -> Job:
     job = Job.objects.get(pk=job_id)
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
     if attempt is None or job.state != JobState.RUNNING or job.desired != Desired.RUN or attempt.eviction_refusal:
-        raise IllegalMove(_("Only running work leaves its cards."), state=job.state, verb="evict")
+        raise IllegalMove(_("Only running jobs can leave their GPUs."), state=job.state, verb="evict")
     running_since = attempt.returned_at or attempt.started_at or attempt.assigned_at
     if why != "guarantee" and now() - running_since < timedelta(seconds=env.MIN_RUN_S):
-        raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="evict")
+        raise IllegalMove(_("The job has not run long enough to be preempted."), state=job.state, verb="evict")
     node, mib = eviction_policy.card_memory(attempt)
     if job.nodes > 1 or not mib or mib > eviction_policy.spare_mib(now()).get(node, 0):
-        raise IllegalMove(_("Its machine has no memory for it now."), state=job.state, verb="evict")
+        raise IllegalMove(
+            _("The node has not enough free memory for the state of the job."), state=job.state, verb="evict"
+        )
     message = wording.message(f"job.leaves_for_{why}", job=for_job)
     return transitions.request_room(job, Desired.EVICT, message, makes_room_for=for_job)
 
@@ -82,12 +84,12 @@ def come_back(job_id: int) -> Job:
     job = Job.objects.get(pk=job_id)
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None, evicted_at__isnull=False).first()
     if attempt is None or attempt.evicted_at is None or job.state != JobState.PAUSED or job.desired != Desired.EVICT:
-        raise IllegalMove(_("It is not off its cards."), state=job.state, verb="come_back")
+        raise IllegalMove(_("The job has not left its GPUs."), state=job.state, verb="come_back")
     held = Allocation.objects.filter(attempt=attempt, released_at=None)
     for device, share in held.values_list("device_id", "share"):
         free = Device.objects.filter(pk=device, health=Device.Health.OK, used__lte=F("capacity") - share)
         if not free.update(used=F("used") + share):
-            raise IllegalMove(_("Its cards are not free."), state=job.state, verb="come_back")
+            raise IllegalMove(_("The GPUs are not free."), state=job.state, verb="come_back")
     moment = now()
     evicted_s = attempt.evicted_s + (moment - attempt.evicted_at).total_seconds()
     rows = Attempt.objects.filter(pk=attempt.pk, evicted_at=attempt.evicted_at, ended_at=None)
@@ -95,6 +97,6 @@ def come_back(job_id: int) -> Job:
     if not rows.update(evicted_at=None, returned_at=moment, evicted_s=evicted_s) or not job_row.update(
         desired=Desired.RUN
     ):
-        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+        raise transitions.StaleReport(_("%(job)s was moved by another user.") % {"job": job})
     transitions.note(job, "coming_back", wording.message("job.coming_back"))
     return Job.objects.get(pk=job.pk)

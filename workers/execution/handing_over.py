@@ -45,7 +45,7 @@ def opened(job: Job, run: RunDir) -> Opened:
     try:
         values: Opened | None = json.loads((run.path / HANDED).read_bytes())
     except FileNotFoundError:
-        raise kinds.NotYet(_("Its secrets are on their way to this machine.")) from None
+        raise kinds.NotYet(_("The secrets are being transferred to this node.")) from None
     if values is None:
         raise sealed.Unsealable
     return values

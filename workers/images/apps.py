@@ -48,7 +48,7 @@ class ImagesConfig(AppConfig):
         ownership.register(ownership.Owned("images", label, Image))
         ownership.register(
             ownership.Owned(
-                "registry_logins", pgettext_lazy("registry", "Credentials of registries"), RegistryLogin, named=False
+                "registry_logins", pgettext_lazy("registry", "Registry credentials"), RegistryLogin, named=False
             )
         )
         search.register("image", label, "images", needs=Action.JOBS_VIEW, find=searching.images)

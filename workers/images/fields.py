@@ -17,12 +17,12 @@ from workers.images.store import catalog
 
 #: Where programs come from, in the order in which a form offers it.
 SOURCES = {
-    "preset": gettext_lazy("The platform's own"),
-    Image.Kind.ENGINE: gettext_lazy("Engines made of packages"),
-    Image.Kind.SAVED: gettext_lazy("Saved environments"),
-    Image.Source.LOCAL: gettext_lazy("Containers: on the machines already"),
+    "preset": gettext_lazy("Platform"),
+    Image.Kind.ENGINE: gettext_lazy("Engines built from packages"),
+    Image.Kind.SAVED: gettext_lazy("Saved workspaces"),
+    Image.Source.LOCAL: gettext_lazy("Containers: already on nodes"),
     Image.Source.HUB: gettext_lazy("Containers: Docker Hub"),
-    Image.Source.REGISTRY: gettext_lazy("Containers: another registry"),
+    Image.Source.REGISTRY: gettext_lazy("Containers: other registry"),
 }
 _ORDER = [str(source) for source in SOURCES]
 
@@ -64,8 +64,8 @@ class ImageChoice(forms.ModelChoiceField):
         defaults = {
             "label": pgettext_lazy("container", "Image"),
             "required": False,
-            "empty_label": gettext_lazy("The platform's own programs"),
-            "help_text": gettext_lazy("Where python and other programs come from."),
+            "empty_label": gettext_lazy("Platform engine"),
+            "help_text": gettext_lazy("Provides python and other programs."),
         }
         super().__init__(Image.objects.none(), **{**defaults, **more})
 

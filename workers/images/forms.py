@@ -33,10 +33,10 @@ class BuildForm(NameFields):
         max_length=engines.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
-        help_text=_("One package a line, as in requirements.txt: torchmetrics==1.4"),
+        help_text=_("One package per line, as in requirements.txt: torchmetrics==1.4"),
     )
     with_platform = forms.BooleanField(
-        label=_("Also see the platform's own packages, torch among them"), required=False, initial=True
+        label=_("Include the packages of the platform, such as torch"), required=False, initial=True
     )
     field_order = ["name", "tag", "requirements", "with_platform", "description", "visibility"]
 

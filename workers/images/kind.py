@@ -29,8 +29,8 @@ class EngineKind(JobKind):
     """A build: a Python environment at its final place, made by `builder` inside the job."""
 
     name = engines.KIND
-    label = gettext_lazy("Build of an image")
-    plural = gettext_lazy("Builds of images")
+    label = gettext_lazy("Image build")
+    plural = gettext_lazy("Image builds")
     icon = "images"
     order = 90
     step = False
@@ -86,9 +86,9 @@ class EngineKind(JobKind):
         """Refuse to build an image that is built already, or deleted."""
         engine = Engine.objects.filter(pk=job.spec["engine"]).first()
         if engine is None or engine.state == State.READY:
-            raise NothingToBuild(_("This image is built already, or was deleted."))
+            raise NothingToBuild(_("This image was already built or deleted."))
         if engine.job is not None and engine.job_id != job.pk and not engine.job.is_final:
-            raise NothingToBuild(_("Another job builds this image already."))
+            raise NothingToBuild(_("Another job is already building this image."))
 
     def facts(self, job: Job) -> list[Fact]:
         engine = Engine.objects.filter(pk=job.spec["engine"]).first()

@@ -18,9 +18,9 @@ from workers.images.querysets import ImageQuerySet, NodeCopyQuerySet, RegistryLo
 
 class State(models.TextChoices):
     NEW = "new", _("Not built yet")
-    BUILDING = "building", _("Being built")
-    SAVING = "saving", _("Being saved")
-    LOOKING = "looking", _("Being looked up")
+    BUILDING = "building", _("Building")
+    SAVING = "saving", _("Saving")
+    LOOKING = "looking", _("Resolving")
     READY = "ready", _("Ready")
     FAILED = "failed", _("Failed")
 
@@ -60,7 +60,7 @@ class RegistryLogin(models.Model):
     secret = models.TextField(blank=True, editable=False)  # {"password"}, see aiplatform.lib.sealed
     ca = models.TextField(_("certificate authority"), blank=True)  # PEM, believed besides the machine's own
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="registry_logins")
-    visibility = models.CharField(_("usable by"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     created_at = models.DateTimeField(default=now)
     tested_at = models.DateTimeField(null=True, blank=True)
     message = MessageField()  # why the last test failed; none where it went well
@@ -82,18 +82,18 @@ class Image(models.Model):
 
     class Kind(models.TextChoices):
         ENGINE = "engine", _("Engine")
-        SAVED = "saved", _("Saved environment")
+        SAVED = "saved", _("Saved workspace")
         CONTAINER = "container", _("Container image")
 
     class Source(models.TextChoices):
-        LOCAL = "local", _("On the machines already")
+        LOCAL = "local", _("On nodes already")
         HUB = "hub", _("Docker Hub")
-        REGISTRY = "registry", _("Another registry")
+        REGISTRY = "registry", _("Other registry")
         SAVED = "saved", _("Saved from a job")
 
     class Policy(models.TextChoices):
-        PINNED = "pinned", _("The one that was found when it was added")
-        NEWEST = "newest", _("The newest of its tag, asked for each new job")
+        PINNED = "pinned", _("The digest found when it was added")
+        NEWEST = "newest", _("Latest of its tag, resolved for each new job")
 
     kind = models.CharField(max_length=10, choices=Kind)
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
@@ -121,7 +121,7 @@ class Image(models.Model):
     reference = models.CharField(_("reference"), max_length=300, blank=True)  # see containers.reference
     digest = models.CharField(max_length=80, blank=True)  # what its tag named when it was looked at last
     login = models.ForeignKey(RegistryLogin, models.PROTECT, null=True, blank=True, related_name="images")
-    policy = models.CharField(_("which one"), max_length=8, choices=Policy, default=Policy.PINNED)
+    policy = models.CharField(_("version policy"), max_length=8, choices=Policy, default=Policy.PINNED)
     facts = models.JSONField(default=dict)  # os, architecture, created, python, torch, cuda, as it says of itself
     # who saves it now, see aiplatform.lib.claims
     holder = models.CharField(max_length=200, blank=True, editable=False)

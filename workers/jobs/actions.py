@@ -36,7 +36,7 @@ def prioritise(job: Job, priority: int, *, by: User) -> Job:
     if fresh.priority == priority:
         return _refreshed(job, fresh)
     if not Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(priority=priority):
-        raise IllegalMove(_("Only the priority of a waiting job can be changed."), state=fresh.state, verb="priority")
+        raise IllegalMove(_("Only the priority of a queued job can be changed."), state=fresh.state, verb="priority")
     message = wording.message("job.priority_changed", old=fresh.priority, new=priority)
     transitions.note(fresh, "priority_changed", message, by=by)
     scheduler_wakeup.notify()
@@ -122,13 +122,13 @@ def force_stop(job: Job, *, by: User) -> Job:
     if fresh.state == JobState.QUEUED:
         return stop(job, by=by)
     if fresh.is_final:
-        raise IllegalMove(_("It has ended."), state=fresh.state, verb="force")
+        raise IllegalMove(_("The job has ended."), state=fresh.state, verb="force")
     unchanged = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
     asked_before = fresh.desired == Desired.STOP and fresh.reason
     reason = fresh.reason if asked_before else Reason.OWNER if by.pk == fresh.owner_id else Reason.OPERATOR
     message = _forced_message(fresh)
     if not unchanged.update(desired=Desired.STOP, forced_at=now(), reason=reason, message=message):
-        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
+        raise transitions.StaleReport(_("%(job)s was moved by another user.") % {"job": fresh})
     transitions.note(fresh, "force_requested", message, by=by)
     scheduler_wakeup.notify()
     return _refreshed(job, Job.objects.get(pk=job.pk))
@@ -194,10 +194,10 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     job = Job.objects.get(pk=job_id)
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
     if job.state not in (JobState.RUNNING, JobState.PAUSED) or job.desired not in (Desired.RUN, Desired.PAUSE):
-        raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
+        raise IllegalMove(_("Only running jobs can be preempted."), state=job.state, verb="release")
     started_at = (attempt.started_at or attempt.assigned_at) if attempt else now()
     if why != "guarantee" and now() - started_at < timedelta(seconds=env.MIN_RUN_S):
-        raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
+        raise IllegalMove(_("The job has not run long enough to be preempted."), state=job.state, verb="release")
     message = wording.message(f"job.room_for_{why}", job=for_job)
     columns = {"reason": Reason.IDLE} if why == "idle" else {}
     return transitions.request_room(job, Desired.RELEASE, message, makes_room_for=for_job, **columns)
@@ -213,7 +213,7 @@ def release_idle(job_id: int, *, message: Message) -> Job:
     """
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.RUNNING or job.desired != Desired.RUN:
-        raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
+        raise IllegalMove(_("Only running jobs can be preempted."), state=job.state, verb="release")
     return transitions.request_room(job, Desired.RELEASE, message, reason=Reason.IDLE)
 
 
@@ -240,7 +240,7 @@ def _request(job: Job, verb: str, desired: Desired, by: User | None, message: Me
     unchanged = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
     why = {"reason": reason, "message": message} if reason else {}
     if not unchanged.update(desired=desired, **why):
-        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
+        raise transitions.StaleReport(_("%(job)s was moved by another user.") % {"job": fresh})
     transitions.note(fresh, f"{verb}_requested", message, by=by)
     scheduler_wakeup.notify()
     return _refreshed(job, Job.objects.get(pk=job.pk))

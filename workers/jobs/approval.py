@@ -68,12 +68,12 @@ def answer(row: Approval, *, grant: bool, by: User, word: str = "") -> Approval:
     """
     job = Job.objects.select_related("cluster", "owner").get(pk=row.job_id)
     if job.state != JobState.QUEUED:
-        raise AnsweredAlready(_("It does not wait any more."), state=job.state)
+        raise AnsweredAlready(_("The job is not waiting any more."), state=job.state)
     word = " ".join(word.split())[:MAX_REASON_LENGTH]
     outcome = Answer.GRANTED if grant else Answer.DENIED
     open_still = Approval.objects.filter(pk=row.pk, answer=Answer.OPEN)
     if not open_still.update(answer=outcome, answered_by=by, answered_at=now(), word=word):
-        raise AnsweredAlready(_("This was answered already."))
+        raise AnsweredAlready(_("This request was already answered."))
     if grant:
         transitions.note(job, "approved", _message("job.approved", word), by=by)
     else:

@@ -44,14 +44,14 @@ def parse(text: str) -> Indices:
     spans, percent, at_once = plain.partition("%")
     parts = [_PART.fullmatch(part) for part in spans.split(",")]
     if len(plain) > MAX_LENGTH or not all(parts) or (percent and not re.fullmatch(r"[1-9]\d{0,5}", at_once)):
-        raise Invalid(_("Write the indices as in 0-99, 1,3,7, or 0-99%8 for eight at a time."), field="array")
+        raise Invalid(_("Write indices such as 0-99, 1,3,7, or 0-99%8 for eight at a time."), field="array")
     numbers: list[int] = []
     for part in parts:
         numbers += _span(*part.groups()) if part else ()
         if len(numbers) > MAX_JOBS:
-            raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MAX_JOBS}, field="array")
+            raise Invalid(_("An array can have at most %(most)s jobs.") % {"most": MAX_JOBS}, field="array")
     if len(set(numbers)) < len(numbers):
-        raise Invalid(_("An index is named twice."), field="array")
+        raise Invalid(_("Duplicate index."), field="array")
     return Indices(plain, tuple(sorted(numbers)), int(at_once) if at_once else None)
 
 
@@ -59,11 +59,11 @@ def _span(first: str, last: str | None, step: str | None) -> range:
     begin, end, stride = int(first), int(last or first), int(step or 1)
     if end < begin or end > HIGHEST or stride < 1:
         raise Invalid(
-            _("The span %(first)s-%(last)s is empty. Begin with its lower index.") % {"first": begin, "last": end},
+            _("The range %(first)s-%(last)s is empty. Start with the lower index.") % {"first": begin, "last": end},
             field="array",
         )
     if (end - begin) // stride >= MAX_JOBS:
-        raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MAX_JOBS}, field="array")
+        raise Invalid(_("An array can have at most %(most)s jobs.") % {"most": MAX_JOBS}, field="array")
     return range(begin, end + 1, stride)
 
 

@@ -78,7 +78,7 @@ def shown(job: Job) -> list[Button]:
 
 ABOUT = {
     "continue": gettext_lazy("Continues where it was paused, on the devices it kept."),
-    "restore": gettext_lazy("Goes on from its newest checkpoint as a new attempt, with the same settings."),
+    "restore": gettext_lazy("Continues from its newest checkpoint as a new attempt, with the same settings."),
 }
 
 
@@ -98,16 +98,16 @@ def force(job: Job, user: User) -> Button | None:
     """The button that kills a job at once, for those who may; None for others and where nothing runs."""
     if not job.is_live or not Job.objects.forcible_by(user).filter(pk=job.pk).exists():
         return None
-    asks = _("Kill %(job)s at once, without time to save anything?") % {"job": job.name}
+    asks = _("Kill %(job)s immediately, without saving?") % {"job": job.name}
     return Button("force", _("Force stop"), "stop", "", asks)
 
 
 def _makes_room() -> str:
-    return _("It is making room for other work.")
+    return _("The job is being preempted.")
 
 
 def _off_its_cards() -> str:
-    return _("It is off its cards for a while and goes on by itself.")
+    return _("The job has left its GPUs temporarily and continues automatically.")
 
 
 def _why_not_pause(job: Job, can: Capabilities) -> str:
@@ -118,27 +118,27 @@ def _why_not_pause(job: Job, can: Capabilities) -> str:
     if job.desired == Desired.EVICT:
         return _off_its_cards()
     if job.desired == Desired.PAUSE or job.state == S.PAUSED:
-        return _("It is paused already.")
+        return _("The job is already paused.")
     return "" if job.state == S.RUNNING else _("Only a running job can be paused.")
 
 
 def _why_not_suspend(job: Job, can: Capabilities) -> str:
     if not can.suspend:
-        return _("This job leaves no checkpoint to go on from. Pause it instead: it keeps its cards.")
+        return _("This job writes no checkpoints. Pause it instead: it keeps its GPUs.")
     if job.is_final:
-        return _("It has ended.")
+        return _("The job has ended.")
     if job.desired == Desired.RELEASE or job.state == S.PREEMPTING:
         return _makes_room()
     if job.desired == Desired.EVICT:
         return _off_its_cards()
     if job.desired in _ENDING or job.state in {S.FINISHING, S.STOPPING}:
-        return _("It is ending already.")
-    return "" if job.state in {S.RUNNING, S.PAUSED} else _("It holds no cards yet.")
+        return _("The job is already ending.")
+    return "" if job.state in {S.RUNNING, S.PAUSED} else _("The job has no GPUs yet.")
 
 
 def _why_not_continue(job: Job, can: Capabilities) -> str:
     if job.is_final:
-        return _("It has ended.")
+        return _("The job has ended.")
     if job.desired == Desired.RELEASE:
         return _makes_room()
     if job.desired == Desired.EVICT:
@@ -149,28 +149,28 @@ def _why_not_continue(job: Job, can: Capabilities) -> str:
 
 def _why_not_finish(job: Job, can: Capabilities) -> str:
     if not can.finish:
-        return _("This kind of job has no result to keep early; stop it instead.")
+        return _("This kind of job has no intermediate result; stop it instead.")
     if job.is_final:
-        return _("It has ended.")
+        return _("The job has ended.")
     if job.desired in _ENDING or job.state in {S.FINISHING, S.STOPPING}:
-        return _("It is ending already.")
+        return _("The job is already ending.")
     if job.desired == Desired.EVICT:
-        return _("It is off its cards for a while. It can be finished once it is back, or stopped now.")
-    return "" if job.state in {S.STARTING, S.RUNNING, S.PAUSED} else _("It has not begun yet; stop it instead.")
+        return _("The job has left its GPUs temporarily. Finish it when it is back, or stop it now.")
+    return "" if job.state in {S.STARTING, S.RUNNING, S.PAUSED} else _("The job has not started yet; stop it instead.")
 
 
 def _why_not_stop(job: Job, can: Capabilities) -> str:
     if job.is_final:
-        return _("It has ended.")
-    return _("It is stopping already.") if job.desired == Desired.STOP or job.state == S.STOPPING else ""
+        return _("The job has ended.")
+    return _("The job is already stopping.") if job.desired == Desired.STOP or job.state == S.STOPPING else ""
 
 
 def _why_not_restore(job: Job, can: Capabilities) -> str:
     if not job.is_final:
-        return _("It can be restored once it has ended.")
+        return _("The job can be restored after it has ended.")
     if job.cluster.closed_at is not None:
-        return _("Its cluster was deleted. Start it anew in another one.")
-    return "" if can.restore else _("It left no checkpoint to go on from.")
+        return _("The cluster of this job was deleted. Start a new job in another cluster.")
+    return "" if can.restore else _("The job has no checkpoint.")
 
 
 _ENDING = {Desired.STOP, Desired.FINISH}

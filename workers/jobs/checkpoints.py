@@ -35,5 +35,5 @@ def own_checkpoint(job: Job, checkpoint: str) -> Path:
     root = RunDir.for_attempt(job.pk, 1).path.parent
     folder = files.resolve_beneath(root, checkpoint)
     if not (folder / "meta.json").is_file():
-        raise Invalid(_("This checkpoint is not complete."), field="checkpoint")
+        raise Invalid(_("This checkpoint is incomplete."), field="checkpoint")
     return folder

@@ -75,17 +75,17 @@ def check(owner: User, following: Following, *, of: Job | None = None) -> None:
     refusals = Refusals()
     with refusals:
         if not 0 <= following.retries <= MAX_RETRIES:
-            raise Invalid(_("A job is retried 0 to %(most)s times.") % {"most": MAX_RETRIES}, field="retries")
+            raise Invalid(_("A job can be retried 0 to %(most)s times.") % {"most": MAX_RETRIES}, field="retries")
     with refusals:
         if not 0 <= following.retry_pause_s <= MAX_PAUSE_S:
             raise Invalid(
-                _("The pause before a retry is 0 to %(most)s seconds.") % {"most": MAX_PAUSE_S},
+                _("The retry delay must be 0 to %(most)s seconds.") % {"most": MAX_PAUSE_S},
                 field="retry_pause_s",
             )
     needs = following.needs()
     with refusals:
         if len(needs) > MAX_JOBS:
-            raise Invalid(_("A job follows at most %(most)s others.") % {"most": MAX_JOBS}, field="after")
+            raise Invalid(_("A job can depend on at most %(most)s jobs.") % {"most": MAX_JOBS}, field="after")
     behind = set() if of is None else {of.pk, *_all_after(of.pk)}
     jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MAX_JOBS])
     for number in list(needs)[:MAX_JOBS]:
@@ -93,9 +93,7 @@ def check(owner: User, following: Following, *, of: Job | None = None) -> None:
         with refusals:
             _check_one(jobs.get(number), number, needs[number], field)
             if number in behind:
-                raise Invalid(
-                    _("Job %(number)s waits for this one itself. Leave it out.") % {"number": number}, field=field
-                )
+                raise Invalid(_("Job %(number)s depends on this job. Remove it.") % {"number": number}, field=field)
     refusals.end()
 
 
@@ -126,7 +124,7 @@ def change(job: Job, following: Following, *, by: User) -> Job:
     owner = User.objects.select_for_update(no_key=True).get(pk=job.owner_id)
     fresh = Job.objects.select_for_update().get(pk=job.pk)
     if fresh.state != JobState.QUEUED:
-        raise IllegalMove(_("Only a waiting job can follow others."), state=fresh.state, verb="after")
+        raise IllegalMove(_("Only a queued job can have dependencies."), state=fresh.state, verb="after")
     check(owner, following, of=fresh)
     fresh.dependencies.filter(on__owner=owner).delete()  # builds of others' images are no choice of the owner
     save(fresh, following)
@@ -160,12 +158,15 @@ def end_in_vain() -> list[int]:
 def _check_one(job: Job | None, number: int, need: str, field: str) -> None:
     if job is None:
         raise Invalid(
-            _("There is no job %(number)s of yours. Give the number of one of your jobs.") % {"number": number},
+            _("You have no job %(number)s. Enter the number of one of your jobs.") % {"number": number},
             field=field,
         )
     if need == Dependency.Needs.SUCCESS and job.state in FINAL - COMPLETED:
         raise Invalid(
-            _("Job %(number)s did not complete, so nothing would follow it. Restore it first, or follow its end.")
+            _(
+                "Job %(number)s did not complete, so the dependency cannot be met. Restore it first, or depend "
+                "on its end."
+            )
             % {"number": number},
             field=field,
         )

@@ -40,13 +40,13 @@ def request_time(job: Job, *, hours: float, reason: str, by: User) -> TimeReques
     span = _span(hours)
     reason = " ".join(reason.split())[:MAX_REASON_LENGTH]
     if not reason:
-        raise Invalid(_("Say why, so that somebody can decide."), field="reason")
+        raise Invalid(_("Enter a reason for the approver."), field="reason")
     if job.state in FINAL:
-        raise NoTimeNeeded(_("It has ended."))
+        raise NoTimeNeeded(_("The job has ended."))
     if run_time.runtime(job) is None:
-        raise NoTimeNeeded(_("It may run for as long as it needs."))
+        raise NoTimeNeeded(_("The job has no time limit any more."))
     if job.time_requests.filter(answer=TimeRequest.Answer.OPEN).exists():
-        raise NoTimeNeeded(_("More time was asked for already and waits for an answer."))
+        raise NoTimeNeeded(_("A request for more time is already pending."))
     row = TimeRequest.objects.create(job=job, requested_by=by, requested_at=now(), span=span, reason=reason)
     transitions.note(job, "time_requested", wording.message("job.more_time_requested", span_s=hours * 3600), by=by)
     for person in members.deciders(job.cluster):
@@ -75,15 +75,15 @@ def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None =
     """
     job = Job.objects.select_related("cluster", "owner").get(pk=request.job_id)
     if by.pk in (request.requested_by_id, job.owner_id) and not by.can(Action.CLUSTER_MANAGE):
-        raise NotAllowed(_("Somebody else decides about your own job."))
+        raise NotAllowed(_("You cannot approve your own job."))
     if job.state in FINAL:
-        raise NoTimeNeeded(_("It has ended."))
+        raise NoTimeNeeded(_("The job has ended."))
     span = request.span if hours is None else _span(hours)
     outcome = TimeRequest.Answer.GRANTED if grant else TimeRequest.Answer.DENIED
     word = " ".join(word.split())[:MAX_REASON_LENGTH]
     open_still = TimeRequest.objects.filter(pk=request.pk, answer=TimeRequest.Answer.OPEN)
     if not open_still.update(answer=outcome, span=span, answered_by=by, answered_at=now(), word=word):
-        raise NoTimeNeeded(_("This was answered already."))
+        raise NoTimeNeeded(_("This request was already answered."))
     if grant:
         grant_time(job, span, by=by, word=word)
     else:
@@ -112,5 +112,5 @@ def grant_time(job: Job, span: timedelta, *, by: User, word: str = "") -> None:
 
 def _span(hours: float) -> timedelta:
     if not 0 < hours <= MAX_DURATION.total_seconds() / 3600:  # also refuses what is no number
-        raise Invalid(_("Ask for more than 0 and at most %(most)s hours.") % {"most": 365 * 24}, field="hours")
+        raise Invalid(_("Request more than 0 and at most %(most)s hours.") % {"most": 365 * 24}, field="hours")
     return timedelta(hours=hours)

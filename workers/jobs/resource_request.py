@@ -93,14 +93,14 @@ def check_priority(user: User, priority: int) -> None:
     """
     if priority == Job.URGENT and not user.can(Action.JOBS_URGENT):
         raise NotAllowed(
-            _("Urgent work is for people with that right. Ask for a priority up to %(limit)s.")
+            _("Urgent priority requires a permission. Use a priority of up to %(limit)s.")
             % {"limit": HIGHEST_PRIORITY},
             field="priority",
             limit=HIGHEST_PRIORITY,
         )
     if not 0 <= priority <= Job.URGENT:
         raise Invalid(
-            _("The priority is from 0 to %(limit)s; %(urgent)s is urgent.")
+            _("The priority must be from 0 to %(limit)s; %(urgent)s is urgent.")
             % {"limit": HIGHEST_PRIORITY, "urgent": Job.URGENT},
             field="priority",
         )
@@ -160,29 +160,29 @@ def check_shape(requested: Resources) -> None:
     refusals = Refusals()
     with refusals:
         if not 1 <= nodes <= MAX_NODES:
-            raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MAX_NODES}, field="nodes")
+            raise Invalid(_("Request 1 to %(most)s nodes.") % {"most": MAX_NODES}, field="nodes")
     with refusals:
         if not 0 <= requested.get("min_nodes", 0) <= nodes:
             raise Invalid(
-                _("At least 1 machine and at most as many as are asked for, or nothing for all of them at once."),
+                _("At least 1 node and at most the requested number; default: all of them at once."),
                 field="min_nodes",
             )
     with refusals:
         if gpus < 0:
-            raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
+            raise Invalid(_("The number of GPUs must not be negative."), field="gpus_per_node")
     with refusals:
         _check_kind(requested.get("device_kind", GPU.name), gpus)
     with refusals:
         if not 0 < cpus <= MAX_CPUS:
-            raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MAX_CPUS)}, field="cpus")
+            raise Invalid(_("Request more than 0 and at most %(most)s cores.") % {"most": int(MAX_CPUS)}, field="cpus")
     with refusals:
         if requested.get("memory_mib", 0) < 0:
-            raise Invalid(_("The memory cannot be negative."), field="memory_mib")
+            raise Invalid(_("The memory must not be negative."), field="memory_mib")
     with refusals:
         disk_limits.check_size(requested.get("max_disk_bytes"))
     with refusals:
         if span is not None and span <= timedelta(0):
-            raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
+            raise Invalid(_("The maximum run time must be greater than zero."), field="max_runtime")
     with refusals:
         _check_share(requested, share, gpus, nodes)
     refusals.end()
@@ -190,22 +190,20 @@ def check_shape(requested: Resources) -> None:
 
 def _check_kind(kind: str, gpus: int) -> None:
     if kind not in KINDS:
-        raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="device_kind")
+        raise Invalid(_("Unknown device kind %(kind)s.") % {"kind": kind[:20]}, field="device_kind")
     if kind == CPU.name and gpus:
-        raise Invalid(
-            _("The processor has no cards. Ask for 0 cards, or choose another type of device."), field="gpus_per_node"
-        )
+        raise Invalid(_("The CPU has no GPUs. Request 0 GPUs, or choose another device type."), field="gpus_per_node")
 
 
 def _check_share(requested: Resources, share: int, gpus: int, nodes: int) -> None:
     if not 1 <= share <= SHARES_PER_DEVICE:
-        raise Invalid(_("A share is 1 to 8 eighths of a card."), field="share")
+        raise Invalid(_("A share is 1 to 8 eighths of a GPU."), field="share")
     if share == SHARES_PER_DEVICE:
         return
     if gpus != 1 or nodes != 1:
-        raise Invalid(_("A share is of one card on one machine. Ask for 1 card, or for whole cards."), field="share")
+        raise Invalid(_("A share needs one GPU on one node. Request 1 GPU, or whole GPUs."), field="share")
     if not rules(requested.get("device_kind", "gpu")).shareable:
-        raise Invalid(_("Cards of this kind are not shared. Ask for whole cards."), field="share")
+        raise Invalid(_("Devices of this kind cannot be shared. Request whole devices."), field="share")
 
 
 def shares_on_offer() -> list[tuple[int, int]]:

@@ -20,14 +20,16 @@ def check(owner: User, kind: JobKind, requested: bool) -> None:
     if not requested:
         return
     if not kind.root_inside:
-        raise Invalid(_("Jobs of this kind are never root inside. Leave it out."), field="root_inside")
+        raise Invalid(_("Jobs of this kind cannot run as root in the sandbox. Disable it."), field="root_inside")
     if not owner.root_allowed:
         raise NotAllowed(
-            _("Root inside is for people whom an administrator allowed it. Ask one, or leave it out."),
+            _("Root in the sandbox requires a permission. Ask an administrator, or disable it."),
             field="root_inside",
         )
     if not owner.root_inside:
-        raise NotAllowed(_("Switch root inside on in your settings first, or leave it out."), field="root_inside")
+        raise NotAllowed(
+            _("Enable root in the sandbox in your settings first, or disable it here."), field="root_inside"
+        )
 
 
 def check_restore(job: Job) -> None:
@@ -38,7 +40,10 @@ def check_restore(job: Job) -> None:
     """
     if job.root_inside and not job.owner.uses_root:
         raise NotAllowed(
-            _("This job is root inside, which its owner may not any more. Clone it and leave root inside out."),
+            _(
+                "This job runs as root in the sandbox, which its owner is not allowed to any more. Clone it "
+                "without root in the sandbox."
+            ),
             field="root_inside",
         )
 

@@ -82,8 +82,8 @@ def submit_array(
     if len(indices.numbers) * len(following.needs()) > MAX_PAIRS:
         raise Invalid(
             _(
-                "The jobs of this array would follow others more than %(most)s times in all. "
-                "Request fewer jobs, or follow fewer."
+                "The jobs of this array would have more than %(most)s dependencies in total. Request fewer "
+                "jobs or dependencies."
             )
             % {"most": MAX_PAIRS},
             field="array",
@@ -140,7 +140,7 @@ def check(owner: User, kind: str, following: Following = NOTHING, /, **requested
         wanted = requested.get("device_kind", "gpu")
         if requested.get("gpus_per_node", 0) and wanted not in job_kind.device_kinds:
             facts = {"kind": job_kind.label, "device": rules(wanted).label}
-            text = _("%(kind)s does not compute on cards of kind %(device)s. Choose another type of device.")
+            text = _("%(kind)s does not run on devices of kind %(device)s. Choose another device type.")
             raise Invalid(text % facts, field="device_kind")
     shaped = False
     with refusals:
@@ -152,7 +152,7 @@ def check(owner: User, kind: str, following: Following = NOTHING, /, **requested
         resource_request.check_priority(owner, requested.get("priority", 0))
     with refusals:
         if not VirtualCluster.objects.visible_to(owner).filter(pk=requested["cluster"].pk).exists():
-            raise Invalid(_("You do not belong to this cluster."), field="cluster")
+            raise Invalid(_("You are not a member of this cluster."), field="cluster")
         if shaped:  # other numbers mean nothing to machines
             with refusals:
                 requested = resource_request.bounded(requested)

@@ -126,7 +126,7 @@ def move(
     step = _step(Move(job, event, attempt, reason, message, exit_code), now(), for_good=for_good)
     unchanged = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
     if not unchanged.update(**step.columns):
-        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+        raise StaleReport(_("%(job)s was moved by another user.") % {"job": job})
     if locked:
         step.apply()
     else:
@@ -171,7 +171,8 @@ def _step(requested: Move, moment: datetime, *, for_good: bool = False) -> _Step
     job, event, message = requested.job, requested.event, requested.message
     if requested.attempt is not None and requested.attempt != job.attempt_number:
         raise StaleReport(
-            _("Attempt %(old)s is over, %(new)s is current.") % {"old": requested.attempt, "new": job.attempt_number}
+            _("Attempt %(old)s has ended, attempt %(new)s is current.")
+            % {"old": requested.attempt, "new": job.attempt_number}
         )
     reached = state = next_state(job.state, event)
     message = message or (wording.message("job.reason", reason=requested.reason) if requested.reason else NOTHING)
@@ -212,7 +213,7 @@ def request_room(job: Job, desired: Desired, message: Message, **columns: Any) -
     """
     unchanged = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
     if not unchanged.update(desired=desired, message=message, **columns):
-        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+        raise StaleReport(_("%(job)s was moved by another user.") % {"job": job})
     note(job, "room_requested", message)
     return Job.objects.get(pk=job.pk)
 

@@ -48,7 +48,7 @@ def preview_request(user: User, requested: Resources, *, kind: str, unclear: str
     if unclear:
         return Verdict("unknown", unclear)
     if "cpus" not in requested or "gpus_per_node" not in requested:
-        return Verdict("unknown", _("Say how many cards and cores it takes."))
+        return Verdict("unknown", _("Enter the number of GPUs and CPU cores."))
     try:
         cluster = resource_request.cluster_for(user, requested.get("cluster"))
         requested = _checked(user, kind, {**requested, "cluster": cluster})
@@ -57,7 +57,7 @@ def preview_request(user: User, requested: Resources, *, kind: str, unclear: str
     moment = now()
     request = resource_request.request_of(requested)
     if not any(machine.accepts for machine in planner_input.machines()):
-        return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
+        return Verdict("waits", _("No node is available at the moment. The job would wait for one."))
     current = reading.snapshot(moment)
     span = requested.get("max_runtime")
     candidate = snapshot.Waiting(
@@ -70,14 +70,14 @@ def preview_request(user: User, requested: Resources, *, kind: str, unclear: str
         reasons = " ".join(wait_reasons.sentence(never.code, never.args) for never in result.never)
         return Verdict("never", reasons, field=result.never[0].field)
     if result.wait is None:
-        where = _fits(result.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
+        where = _fits(result.places) if user.can(Action.CLUSTER_VIEW) else _("Can start now.")
         return Verdict("now", where, _free(requested))
     if result.makes_room:
-        return Verdict("waits", _("Others would make room for it, within a minute or two."))
+        return Verdict("waits", _("Other jobs would be preempted within one or two minutes."))
     wait = result.wait
-    position = _("Place %(position)s in the queue.") % {"position": wait.position}
+    position = _("Position %(position)s in the queue.") % {"position": wait.position}
     eta = datetime.fromtimestamp(wait.eta, UTC) if wait.eta else None
-    return Verdict("waits", wait_reasons.sentence(wait.code, wait.args) or _("Would wait."), position, eta)
+    return Verdict("waits", wait_reasons.sentence(wait.code, wait.args) or _("Must wait."), position, eta)
 
 
 def _checked(user: User, kind: str, requested: Resources) -> Resources:
@@ -105,7 +105,7 @@ def _checked(user: User, kind: str, requested: Resources) -> Resources:
 def _fits(places: Iterable[Place]) -> str:
     ids = [node for node, _devices in places]
     names = dict(Node.objects.filter(pk__in=ids).values_list("pk", "name"))
-    return _("Fits now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
+    return _("Can start now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
 
 
 def _free(requested: Resources) -> str:
@@ -117,6 +117,6 @@ def _free(requested: Resources) -> str:
         facts = {"free": sum(cards), "all": len(cards), "asked": wanted}
         if wanted < snapshot.FULL_CARD:
             return _("%(free)s of %(all)s GPUs have %(asked)s/8 free.") % facts
-        return ngettext("%(free)s of %(all)s card free", "%(free)s of %(all)s cards free", len(cards)) % facts
+        return ngettext("%(free)s of %(all)s GPU free", "%(free)s of %(all)s GPUs free", len(cards)) % facts
     free = snapshot.cards_of(sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU)))
     return ngettext("%(free)s CPU slot free", "%(free)s CPU slots free", math.ceil(free)) % {"free": free}

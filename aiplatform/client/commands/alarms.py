@@ -40,7 +40,7 @@ NOUNS = {
     "alarms": (
         Verb("list", "List alarms, newest first.",
              (option("--state", choices=["firing", "pending", "ended"], default="firing"), LIMIT),
-             get="alarms/", table=ALARMS, empty="Nothing is wrong that a rule knows of."),
+             get="alarms/", table=ALARMS, empty="No alerts."),
         Verb("silence", "Tell nobody of an alarm for a while.", (ID, option("--hours", type=float, default=4.0)),
              post="alarms/{id}/silence/", done="Silenced until {row[until]}."),
         Verb("rules", "List the rules as they are set.", get="alarm-rules/", table=RULES),

@@ -18,7 +18,7 @@ REQUEST_DONE = "Request {args.id}: {row[answer]}."
 NOUNS = {
     "approvals": (
         Verb("list", "List approvals, newest first.", (ANSWER, CLUSTER, LIMIT),
-             get="approvals/", table=APPROVALS, empty="Nothing waits for an approval."),
+             get="approvals/", table=APPROVALS, empty="No pending approvals."),
         Verb("grant", "Let the job start.", (ID, WORD),
              post="approvals/{id}/answer/", send={"grant": True}, done=APPROVAL_DONE),
         Verb("refuse", "Refuse it; the job ends as stopped.", (ID, WORD),
@@ -32,7 +32,7 @@ NOUNS = {
     "requests": (
         Verb("list", "List requests, newest first.",
              (ANSWER, CLUSTER, option("--job", help="only of this job"), LIMIT),
-             get="time-requests/", table=REQUESTS, empty="Nobody asks for more time."),
+             get="time-requests/", table=REQUESTS, empty="No requests for more time."),
         Verb("grant", "Grant one; counts at once.",
              (ID, WORD, option("--hours", type=float, help="where it differs from what was asked for")),
              post="time-requests/{id}/answer/", send={"grant": True}, done=REQUEST_DONE),

@@ -72,7 +72,7 @@ def _remove_members(args: argparse.Namespace) -> None:
 
 
 def _describe_charge(args: argparse.Namespace, row: Any) -> str:
-    state = "no longer in charge" if args.end else "in charge"
+    state = "no longer in charge" if args.end else "administrator"
     return f"{output.clean(args.user)} is {state} of {output.clean(args.cluster)}."
 
 

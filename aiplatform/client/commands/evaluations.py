@@ -120,7 +120,7 @@ SETS = Group("sets", "Parameter sets. Use one: aip evaluate start MODEL --set NA
 ))  # fmt: skip
 
 
-VERDICTS = {"better": "better", "worse": "worse", "no_difference": "not a difference"}
+VERDICTS = {"better": "better", "worse": "worse", "no_difference": "not significant"}
 
 
 def _slices(args: argparse.Namespace) -> None:
@@ -253,7 +253,7 @@ RESULTS = (
         option("score", field="threshold", convert=lambda score: None if score == "none" else score,
                help="above 0 and below 1, or none for the one with the best F1"),
     ), post="evaluations/{id}/threshold/",
-         done="Services with this version begin with it, where a request names no score."),
+         done="Default threshold for endpoints with this version, unless a request sets one."),
 )  # fmt: skip
 
 

@@ -171,7 +171,7 @@ NOUNS = {
         ), run=_share),
         Verb("shared", "Folders that others share with you, and those you share.",
              get="files/shared/", table=columns("id, owner, folder=path"),
-             empty="Nobody shares a folder with you yet."),
+             empty="No folders are shared with you yet."),
         Verb("usage", "How much your home holds and may hold.", get="files/usage/", done=_describe_usage),
     ),
 }  # fmt: skip

@@ -85,6 +85,6 @@ NOUNS = {
              (option("--hours", type=int, default=24, help="how long it may be used (24)"),),
              post="nodes/tokens/", prints="token"),
         Verb("tokens", "List tokens.", get="nodes/tokens/", table=TOKENS, empty="No tokens."),
-        Verb("revoke", "Make a token worthless.", (ID,), delete="nodes/tokens/{id}/", done="The token is gone."),
+        Verb("revoke", "Make a token worthless.", (ID,), delete="nodes/tokens/{id}/", done="The token was deleted."),
     ),
 }  # fmt: skip

@@ -25,7 +25,7 @@ NOTIFICATIONS = columns(
 
 def _print_usage(args: argparse.Namespace, report: Any) -> None:
     rows = [*report["rows"], report["total"]] if report["rows"] else []
-    output.table(rows, USAGE, empty="Nothing ran in this span.")
+    output.table(rows, USAGE, empty="No jobs ran in this period.")
 
 
 def _print_history(args: argparse.Namespace, samples: Any) -> None:

@@ -26,7 +26,7 @@ def bring_back(client: Client, job: int, folder: Path, *, quiet: bool = False) -
         ClientError: refused, cut, or the folder cannot be written.
     """
     if not client.get(f"jobs/{job}/files/"):
-        return "It left no outputs."
+        return "The run has no outputs."
     packed = folder / f".job-{job}.zip"
     try:
         folder.mkdir(parents=True, exist_ok=True)

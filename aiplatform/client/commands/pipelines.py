@@ -170,7 +170,7 @@ def _diff(args: argparse.Namespace) -> None:
     for change in changes:
         print(output.clean(change["sentence"]))
     if not changes:
-        output.say("They are the same.")
+        output.say("Both are identical.")
 
 
 def _spec(args: argparse.Namespace, text: str) -> Any:

@@ -47,7 +47,7 @@ def _compare(args: argparse.Namespace, comparison: Any) -> None:
     versions = comparison["versions"]
     heads: list[Column] = [("", "key"), *((f"v{number}", _cell(index)) for index, number in enumerate(versions))]
     rows = [row for row in comparison["rows"] if row["differs"] or args.all]
-    output.table(rows, heads, empty="They differ in nothing.")
+    output.table(rows, heads, empty="No differences.")
 
 
 def _cell(index: int) -> Callable[[Any], object]:
@@ -101,5 +101,5 @@ VERBS = (
         flag("--all", field="", help="also what does not differ"),
     ), get="models/{model}/comparison/", show=_compare),
     Verb("history", "Show who did what to a model.", (MODEL,), get="models/{model}/history/", table=HISTORY,
-         empty="Nothing was changed since the history is kept."),
+         empty="No changes recorded yet."),
 )  # fmt: skip

@@ -97,4 +97,4 @@ def priority(text: str) -> int:
 
 def limited(value: Any, shape: str, unit: float = 1) -> str:
     """A limit in a unit, with the shape of `str.format`: "12 h", or "no limit" for None."""
-    return "no limit" if value is None else shape.format(value / unit)
+    return "unlimited" if value is None else shape.format(value / unit)

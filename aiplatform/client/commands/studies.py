@@ -42,13 +42,13 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 COLUMNS = columns(
     "id, name, state, preset=preset|program, dataset, sampler, trials=|trials, made=created_at|ago",
-    program=lambda preset: preset or "own code",
+    program=lambda preset: preset or "custom code",
     trials=lambda row: f"{row['trials']} of {row['max_trials']}",
 )
 FIELDS = columns(
     "Id=id, Name=name, State=state, Why=sentence, Preset=preset|program, Dataset=dataset, Searched=space|space, "
     "Objectives=objectives|objectives, Trials=counts|counts, Hours used=hours, Best=best|best",
-    program=lambda preset: preset or "own code",
+    program=lambda preset: preset or "custom code",
     space=lambda rows: "; ".join(_range(row) for row in rows),
     objectives=lambda rows: ", ".join(f"{row['direction']} {row['key']}" for row in rows),
     counts=_counts,
@@ -140,7 +140,7 @@ def _param(name: str) -> Any:
 
 def _print_importance(args: argparse.Namespace, importance: Any) -> None:
     rows = [{"name": name, "share": f"{100 * share:.1f} %"} for name, share in importance["importance"].items()]
-    output.table(rows, columns("parameter=name, share"), empty="Too few trials have completed to say so.")
+    output.table(rows, columns("parameter=name, share"), empty="Not enough completed trials.")
 
 
 def _wait(args: argparse.Namespace) -> int:
@@ -201,7 +201,7 @@ NOUNS = {
         Verb("delete", "Delete it once it is over; its trainings stay.", (STUDY, YES), delete="studies/{study}/",
              confirm="Delete the study {row[name]}?", done="Study {row[name]} is deleted."),
         Verb("enqueue", "Try these parameters next.", (STUDY, _params("a value")),
-             post="studies/{study}/enqueue/", once=True, done="They are tried next."),
+             post="studies/{study}/enqueue/", once=True, done="These trials run next."),
         Verb("best", "Train once more with the best parameters, as an ordinary training.", (
             STUDY,
             _params("in place of the study's own, for instance budget_minutes=60"),

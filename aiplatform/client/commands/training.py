@@ -17,7 +17,7 @@ from aiplatform.client.verbs import Group, Verb, done
 COLUMNS = columns(
     "id, name, state, preset=preset|program, dataset, progress=|progress, loss=loss|figure, rate=lr|figure, "
     "cluster=cluster_name, made=created_at|ago",
-    program=lambda preset: preset or "own code",
+    program=lambda preset: preset or "custom code",
     figure=lambda value: f"{value:.3g}" if isinstance(value, int | float) else "",
 )
 FIELDS = titled(COLUMNS) + columns(

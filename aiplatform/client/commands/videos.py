@@ -92,7 +92,7 @@ NOUNS = {
             option("--type", choices=TYPES, help="only these"),
             option("--place", help="only of this line or zone"),
             LIMIT,
-        ), get="videos/{id}/events/", table=EVENTS, empty="Nothing happened so far."),
+        ), get="videos/{id}/events/", table=EVENTS, empty="No events yet."),
         Verb("film", "Download the annotated film.", (ID, TO),
              get="videos/{id}/film/", file="video-{args.id}.webm"),
         Verb("stop", "Request a stop.", (ID,),

@@ -30,7 +30,7 @@ export class ApiError extends Error {
 function sentence(problem) {
   const errors = Object.values(problem.errors || {}).flat(Infinity).filter((said) => typeof said === "string");
   if (problem.code === "invalid" && errors.length) return errors.join(" ");
-  return problem.detail || problem.title || t("The platform did not say why.");
+  return problem.detail || problem.title || t("The platform gave no reason.");
 }
 
 const KEPT = "csrf";
@@ -82,14 +82,14 @@ async function call(method, url, body, { signal, headers = {} } = {}) {
     answer = await fetch(url, init);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { code: "offline", detail: t("The platform does not answer. Check your connection and try again.") });
+    throw new ApiError(0, { code: "offline", detail: t("The platform does not respond. Check your connection and try again.") });
   }
   if (answer.status === 204) return null;
   const isJson = /json/.test(answer.headers.get("Content-Type") || "");
   const data = isJson ? await answer.json().catch(() => ({})) : {};
   if (answer.ok) return data;
   if (!data.detail && !data.errors) {
-    data.detail = t("The platform answered %(status)s. Request id: %(id)s", {
+    data.detail = t("The platform responded with status %(status)s. Request ID: %(id)s", {
       status: answer.status,
       id: answer.headers.get("X-Request-Id") || "–",
     });

@@ -88,14 +88,14 @@ function showChoice() {
   const denied = able && Notification.permission === "denied";
   const button = choice.querySelector("button");
   button.disabled = !able || denied;
-  button.textContent = desktop() ? t("Switch off in this browser") : t("Switch on in this browser");
+  button.textContent = desktop() ? t("Disable in this browser") : t("Enable in this browser");
   choice.querySelector("[data-desktop-state]").textContent = !able
-    ? t("This browser shows notifications of pages that come over https only.")
+    ? t("This browser shows notifications only for pages served over https.")
     : denied
-      ? t("This browser was told to refuse notifications of this site. Its own settings can change that.")
+      ? t("Notifications of this site are blocked in this browser. Change this in the browser settings.")
       : desktop()
-        ? t("On: news pop up while another window is in front.")
-        : t("Off: news pop up inside the platform only.");
+        ? t("On: notifications also appear while another window is active.")
+        : t("Off: notifications appear only inside the platform.");
   choice.hidden = false;
 }
 

@@ -25,7 +25,7 @@ document.addEventListener("click", async (event) => {
   const from = button.dataset.copyFrom ? document.querySelector(button.dataset.copyFrom) : null;
   const text = from ? (from.value ?? from.textContent) : button.dataset.copy;
   if (!(await copyText(text))) {
-    toast(t("The browser did not allow copying. Select the text and copy it by hand."), "fail");
+    toast(t("The browser did not allow copying. Select the text and copy it manually."), "fail");
     return;
   }
   const shown = button.querySelector(".icon");

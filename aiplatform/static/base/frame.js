@@ -71,8 +71,8 @@ document.addEventListener("htmx:responseError", (event) => {
     said = decodeURIComponent(answer.getResponseHeader("X-Refusal") ?? "");
   }
   const id = answer.getResponseHeader("X-Request-Id") || "–";
-  toast(said || t("The platform answered %(status)s. Request id: %(id)s", { status: answer.status, id }), "fail");
+  toast(said || t("The platform responded with status %(status)s. Request ID: %(id)s", { status: answer.status, id }), "fail");
 });
 document.addEventListener("htmx:sendError", () => {
-  toast(t("The platform does not answer. Check your connection and try again."), "fail");
+  toast(t("The platform does not respond. Check your connection and try again."), "fail");
 });

@@ -57,7 +57,7 @@ async function load(region, address, quiet = false) {
     document.dispatchEvent(new CustomEvent("listshown"));
     if (spot) region.querySelector(spot)?.focus();
   } catch (error) {
-    if (error.name !== "AbortError") toast(t("The platform does not answer. Check your connection and try again."), "fail");
+    if (error.name !== "AbortError") toast(t("The platform does not respond. Check your connection and try again."), "fail");
   } finally {
     if (running.get(region) === stop) region.removeAttribute("aria-busy");
   }
@@ -68,7 +68,7 @@ async function load(region, address, quiet = false) {
 function refused(answer) {
   const said = decodeURIComponent(answer.headers.get("X-Refusal") ?? "");
   const id = answer.headers.get("X-Request-Id") || "–";
-  toast(said || t("The platform answered %(status)s. Request id: %(id)s", { status: answer.status, id }), "fail");
+  toast(said || t("The platform responded with status %(status)s. Request ID: %(id)s", { status: answer.status, id }), "fail");
 }
 
 /** Show `address` in the list and in the address bar. @param {boolean} typing  keeps the step "back" where it was */

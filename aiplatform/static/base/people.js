@@ -28,7 +28,7 @@ function enhance(text) {
   const said = make("span", "sr-only");
   said.setAttribute("aria-live", "polite");
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", t("People found"));
+  list.setAttribute("aria-label", t("Users found"));
   for (const [name, value] of Object.entries({
     role: "combobox",
     autocapitalize: "none",
@@ -75,7 +75,7 @@ function enhance(text) {
       item.append(user);
     }
     const drop = Object.assign(make("button", "btn-quiet"), { type: "button" });
-    drop.setAttribute("aria-label", t("Take out %(name)s", { name: person.username }));
+    drop.setAttribute("aria-label", t("Remove %(name)s", { name: person.username }));
     drop.append(icon("close"));
     drop.addEventListener("click", () => {
       remove(person.username);
@@ -101,14 +101,14 @@ function enhance(text) {
     input.value = "";
     close();
     draw();
-    said.textContent = tn("%(count)s person chosen", "%(count)s people chosen", chosen.size);
+    said.textContent = tn("%(count)s user selected", "%(count)s users selected", chosen.size);
   }
 
   /** @param {string} username */
   function remove(username) {
     chosen.delete(username.toLowerCase());
     draw();
-    said.textContent = t("%(name)s taken out", { name: username });
+    said.textContent = t("%(name)s removed", { name: username });
   }
 
   /** @param {string} words */
@@ -149,8 +149,8 @@ function enhance(text) {
       line.addEventListener("click", () => add([person]));
       return line;
     });
-    if (more) hits.push(note(t("There are more: type more of the name.")));
-    if (!people.length) hits.push(note(t("Nobody found by this name. Enter takes it as a username.")));
+    if (more) hits.push(note(t("More users match: enter more of the name.")));
+    if (!people.length) hits.push(note(t("No user with this name. Press Enter to use it as a username.")));
     list.replaceChildren(...hits);
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");

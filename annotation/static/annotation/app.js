@@ -65,9 +65,9 @@ async function keepKeys(own) {
   try {
     const { status: code, body } = await net.keepKeys(own);
     if (code === 200) return "";
-    return body?.detail || t("The keys could not be kept. Try again.");
+    return body?.detail || t("The shortcuts could not be saved. Try again.");
   } catch {
-    return t("The server does not answer, so the key was not changed.");
+    return t("The server does not respond, so the shortcut was not changed.");
   }
 }
 
@@ -75,7 +75,7 @@ desk.addEventListener("cursor", ({ detail }) => (stage.style.cursor = detail));
 desk.addEventListener("focus", () => stage.focus({ preventScroll: true }));
 desk.addEventListener("reload", () => images.open(desk.task.id, { push: false }));
 desk.addEventListener("say", ({ detail: { text, fix } }) => {
-  if (fix) status.raise(text, [[t("Untangle"), fix, true], [t("Leave it"), () => {}]]);
+  if (fix) status.raise(text, [[t("Untangle"), fix, true], [t("Leave explicit mode"), () => {}]]);
   else status.tell(text ?? "");
 });
 root.addEventListener("click", (event) => {
@@ -95,8 +95,8 @@ new ResizeObserver(() => {
 if (given.mode === "view") desk.use("pan");
 history.replaceState({ id: given.task }, "");
 await images.open(given.task, { push: false });
-if (!given.labels.length && given.mode !== "view") status.raise(t("This dataset has no classes yet, so nothing can be drawn. The owner of the project adds them."));
-if (!journal.shelf.lasting) status.tell(t("This browser keeps nothing, so unsaved edits would go with this tab."));
+if (!given.labels.length && given.mode !== "view") status.raise(t("This dataset has no classes yet, so nothing can be annotated. The project owner can add classes."));
+if (!journal.shelf.lasting) status.tell(t("This browser blocks storage, so unsaved edits are lost when the tab closes."));
 stage.focus({ preventScroll: true });
 
 /** For tests and the bench: look, do not touch. */

@@ -47,7 +47,7 @@ export class Bar {
     const { task } = desk;
     const drawn = desk.scene.shapes.size;
     const words = {
-      new: t("New"), in_progress: t("In progress"), submitted: task?.empty && !drawn ? t("Checked, empty") : t("Submitted"),
+      new: t("New"), in_progress: t("In progress"), submitted: task?.empty && !drawn ? t("Reviewed, empty") : t("Submitted"),
       rejected: t("Sent back"), accepted: t("Accepted"),
     };
     const chip = this.#find("task-state");
@@ -84,7 +84,7 @@ export class Bar {
       button.title = key ? `${name} (${key})` : name;
     }
     const [help, numbers] = [keys.of("help"), keys.offers("numbers") && keys.of("numbers")];
-    const words = help && numbers ? t("Image. Press %(help)s for the keys, %(numbers)s to draw by numbers.", { help, numbers }) : t("Image");
+    const words = help && numbers ? t("Image. Press %(help)s for shortcuts, %(numbers)s to enter coordinates.", { help, numbers }) : t("Image");
     this.#find("stage").setAttribute("aria-label", words);
   }
 

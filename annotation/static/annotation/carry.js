@@ -28,8 +28,8 @@ export class Carry {
       shapes = null;
     }
     if (desk.task !== task) return; // they went on meanwhile
-    if (!shapes) return void desk.hint(t("The server does not answer. Try again."));
-    if (!shapes.length) return void desk.hint(t("Nothing is drawn on the previous image."));
+    if (!shapes) return void desk.hint(t("The server does not respond. Try again."));
+    if (!shapes.length) return void desk.hint(t("The previous image has no annotations."));
     this.#put(shapes);
   }
 
@@ -40,7 +40,7 @@ export class Carry {
     if (!task || !desk.mayChange()) return;
     if (desk.tool.busy) return void desk.hint(t("Finish the shape first, or cancel it with Esc."));
     const shapes = scene.selected.size ? scene.selection : [...scene.shapes.values()].sort((a, b) => a.z - b.z);
-    if (!shapes.length) return void desk.hint(t("Nothing is drawn on this image."));
+    if (!shapes.length) return void desk.hint(t("This image has no annotations."));
     if (task.number >= images.count) return void desk.hint(t("This is the last image."));
     await images.go("next");
     if (desk.task !== task && desk.mayChange()) this.#put(shapes);
@@ -52,7 +52,7 @@ export class Carry {
     const fresh = shapes.filter((shape) => !there.has(looks(shape)));
     const count = desk.clipboard.put(fresh);
     const words = tn("%(count)s object copied here.", "%(count)s objects copied here.", count);
-    desk.hint(count ? words : t("These objects are here already."));
+    desk.hint(count ? words : t("These objects already exist here."));
   }
 }
 

@@ -53,7 +53,7 @@ export class ClassPanel {
   #build() {
     const { labels } = this.desk;
     if (!labels.length) {
-      this.root.append(element("p", "muted annotator-none", t("No classes yet. The owner of the project adds them.")));
+      this.root.append(element("p", "muted annotator-none", t("No classes yet. The project owner can add classes.")));
       return;
     }
     const groups = new Map();
@@ -83,7 +83,7 @@ export class ClassPanel {
     choose.title = fullName(label);
     choose.addEventListener("click", () => desk.choose(label.id));
     const names = { name: label.name };
-    const plus = button("plus", t("Add one %(name)s", names), () => desk.drawNew(label.id));
+    const plus = button("plus", t("Add a %(name)s", names), () => desk.drawNew(label.id));
     const eye = button("eye", t("Hide or show all %(name)s", names), () => {
       desk.scene.hideClass(label.id, !desk.scene.hiddenClasses.has(label.id));
     });
@@ -110,8 +110,8 @@ export class ClassPanel {
       return made;
     };
     const items = [
-      item("cursor", t("Choose all %(name)s", names), () => desk.objects.allOf(label.id)),
-      item("eye", t("Show %(name)s alone", names), () => desk.scene.showAlone(label.id, desk.labels.map(({ id }) => id))),
+      item("cursor", t("Select all %(name)s", names), () => desk.objects.allOf(label.id)),
+      item("eye", t("Show only %(name)s", names), () => desk.scene.showAlone(label.id, desk.labels.map(({ id }) => id))),
     ];
     if (!desk.locked) items.push(item("trash", t("Delete all %(name)s…", names), () => void this.#clear(label)));
     menu.replaceChildren(...items);
@@ -137,7 +137,7 @@ export class ClassPanel {
     const shapes = [...scene.shapes.values()].filter((shape) => shape.label === label.id);
     const sure = await ask({
       title: t("Delete all %(name)s on this image", { name: label.name }),
-      text: tn("%(count)s object goes. Undo brings it back.", "%(count)s objects go. Undo brings them back.", shapes.length),
+      text: tn("%(count)s object is deleted. Undo restores it.", "%(count)s objects are deleted. Undo restores them.", shapes.length),
       act: t("Delete"),
       danger: true,
     });

@@ -37,8 +37,8 @@ export class Desk extends EventTarget {
     this.scene = new Scene();
     this.viewport = new Viewport();
     this.store = new Store(this.scene, (changes) => this.journal.record(this.task.id, changes), () => this.mayChange());
-    this.store.addEventListener("locked", () => this.hint(t("This object is locked. Open its lock in the list first.")));
-    this.store.addEventListener("overtaken", () => this.hint(t("Somebody else changed some of this since; their work stays.")));
+    this.store.addEventListener("locked", () => this.hint(t("This object is locked. Unlock it in the list first.")));
+    this.store.addEventListener("overtaken", () => this.hint(t("Some of this was changed by another user in the meantime; those changes are kept.")));
     const words = (shape) => ({ text: shortened(this.nameOf(shape)), colour: this.colourOf(shape.label) });
     this.renderer = new Renderer(canvases, this.scene, this.viewport, (label) => this.colourOf(label), words);
     this.renderer.paintActive = (context, view) => this.#paint(context, view);
@@ -114,7 +114,7 @@ export class Desk extends EventTarget {
 
   mayChange() {
     if (!this.locked) return true;
-    this.hint(this.mode === "view" ? t("You may only look here.") : t("This image is accepted. A reviewer can send it back."));
+    this.hint(this.mode === "view" ? t("You have view access only.") : t("This image is accepted. A reviewer can send it back."));
     return false;
   }
 
@@ -141,7 +141,7 @@ export class Desk extends EventTarget {
 
   untangled(ring) {
     const fixed = untangled(ring);
-    if (!fixed) this.hint(t("These lines are too tangled to sort out."));
+    if (!fixed) this.hint(t("These lines intersect too much to be untangled."));
     return fixed;
   }
 
@@ -203,7 +203,7 @@ export class Desk extends EventTarget {
     const fitting = chosen.filter(({ kind }) => this.allows(label, kind));
     if (!fitting.length) {
       const kind = kindNamed(this.labelOf(label)?.shape).label;
-      this.hint(t("Objects of the class %(name)s are drawn as: %(kind)s.", { ...facts, kind }));
+      this.hint(t("Objects of the class %(name)s require the shape %(kind)s.", { ...facts, kind }));
       return;
     }
     this.label = label;
@@ -224,7 +224,7 @@ export class Desk extends EventTarget {
     if (!this.allows(this.label, kind.name)) {
       const fitting = this.labels.filter(({ id }) => this.allows(id, kind.name));
       if (!fitting.length) {
-        this.hint(t("No class of this dataset is drawn as: %(kind)s.", { kind: kind.label }));
+        this.hint(t("No class of this dataset has the shape %(kind)s.", { kind: kind.label }));
         return false;
       }
       this.label = this.lastOf.get(kind.name) ?? fitting[0].id;

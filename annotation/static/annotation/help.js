@@ -38,7 +38,7 @@ class Help {
     this.body = element("div", { className: "dialog-body annotator-help-body", tabIndex: 0 }, this.groups);
     this.said = element("p", { className: "annotator-help-said" });
     this.said.setAttribute("role", "status");
-    this.resetAll = button(t("Reset all keys"), () => this.#change({}, t("All keys are as they came."), null), "btn");
+    this.resetAll = button(t("Reset all shortcuts"), () => this.#change({}, t("All shortcuts are reset."), null), "btn");
   }
 
   open() {
@@ -55,7 +55,7 @@ class Help {
     });
     this.dialog.addEventListener("close", () => this.dialog.remove());
     this.#draw();
-    this.#say(t("To change a key, choose it and press another one."));
+    this.#say(t("To change a shortcut, click it and press another key."));
     document.body.append(this.dialog);
     this.dialog.showModal();
     close.focus();
@@ -93,14 +93,14 @@ class Help {
     const made = button(element("kbd", { textContent: now ? t("Press a key") : name || "–" }), () => this.#listen(entry, place), "annotator-key");
     made.dataset.key = `${entry.id} ${place}`;
     if (now) made.classList.add("is-listening");
-    made.setAttribute("aria-label", name ? t("%(key)s: %(act)s. Change", { key: name, act: entry.text }) : t("No key: %(act)s. Choose one", { act: entry.text }));
+    made.setAttribute("aria-label", name ? t("%(key)s: %(action)s. Change", { key: name, action: entry.text }) : t("No shortcut: %(action)s. Choose one", { action: entry.text }));
     return made;
   }
 
   #undo(entry) {
     const made = button(icon("undo"), () => this.#reset(entry), "btn btn-quiet btn-icon btn-small");
     made.title = t("Reset");
-    made.setAttribute("aria-label", t("Reset: %(act)s", { act: entry.text }));
+    made.setAttribute("aria-label", t("Reset: %(action)s", { action: entry.text }));
     return made;
   }
 
@@ -120,7 +120,7 @@ class Help {
     this.asked = null;
     this.#draw();
     this.#focus(entry, place);
-    const wanted = entry.digits ? t("Press a digit with the modifiers you want; all nine follow.") : t("Press a key. Esc leaves it as it is.");
+    const wanted = entry.digits ? t("Press a digit with the desired modifiers; all nine follow.") : t("Press a key. Esc cancels.");
     this.#say(wanted);
   }
 
@@ -129,7 +129,7 @@ class Help {
     this.recording = this.asked = null;
     this.#draw();
     this.#focus(entry, place);
-    this.#say(t("Left as it was."));
+    this.#say(t("Unchanged."));
   }
 
   #pressed(event) {
@@ -139,29 +139,29 @@ class Help {
     if (event.key === "Escape") return void this.#rest();
     const key = written(event);
     const { entry, place } = this.recording;
-    if (isKept(key)) return void this.#say(t("%(key)s is needed by the page or the browser. Press another key.", { key: readable(key) }));
+    if (isKept(key)) return void this.#say(t("%(key)s is reserved by the page or the browser. Press another key.", { key: readable(key) }));
     if (entry.digits && !/^((Ctrl|Alt|Shift)\+)*[1-9]$/.test(key)) return void this.#say(t("Press a digit from 1 to 9."));
     this.recording = null;
     const wanted = entry.digits ? nine(key) : [key];
     const [other] = clashes(entry.id, wanted, this.keys.own, this.map);
     if (other) return void this.#ask(entry, place, key, other);
-    void this.#change(give(this.keys.own, this.map, entry, place, key), t("%(key)s now does: %(act)s", { key: readable(key), act: entry.text }), entry, place);
+    void this.#change(give(this.keys.own, this.map, entry, place, key), t("%(key)s now does: %(action)s", { key: readable(key), action: entry.text }), entry, place);
   }
 
   #ask(entry, place, key, other) {
-    const facts = { key: readable(key), act: entry.text, other: other.text, given: readable(effective(entry, this.keys.own, this.map).keys[place] ?? "") };
+    const facts = { key: readable(key), action: entry.text, other: other.text, given: readable(effective(entry, this.keys.own, this.map).keys[place] ?? "") };
     const free = !other.fixed && !other.digits && !entry.digits;
-    let text = t("%(key)s already does “%(other)s” and cannot be taken from it for “%(act)s”. Choose another key.", facts);
+    let text = t("%(key)s already does “%(other)s” and cannot be reassigned to “%(action)s”. Choose another key.", facts);
     if (free) {
-      const both = t("%(key)s already does “%(other)s”. Swap, so that it does “%(act)s” and %(given)s does “%(other)s”?", facts);
-      text = facts.given ? both : t("%(key)s already does “%(other)s”. Take it away, so that it does “%(act)s”?", facts);
+      const both = t("%(key)s already does “%(other)s”. Swap, so that it does “%(action)s” and %(given)s does “%(other)s”?", facts);
+      text = facts.given ? both : t("%(key)s already does “%(other)s”. Reassign it to “%(action)s”?", facts);
     }
-    const leave = button(t("Leave it"), () => this.#rest());
+    const leave = button(t("Leave explicit mode"), () => this.#rest());
     const acts = element("div", { className: "row" }, leave);
     if (free) {
       const next = () => swap(this.keys.own, this.map, entry, place, key, other);
-      const done = t("%(key)s now does: %(act)s", facts);
-      acts.prepend(button(facts.given ? t("Swap") : t("Take it"), () => this.#change(next(), done, entry, place), "btn btn-small btn-primary"));
+      const done = t("%(key)s now does: %(action)s", facts);
+      acts.prepend(button(facts.given ? t("Swap") : t("Reassign"), () => this.#change(next(), done, entry, place), "btn btn-small btn-primary"));
     }
     const node = element("div", { className: "notice notice-warn annotator-clash" }, element("p", { textContent: text }), acts);
     node.setAttribute("role", "alert");
@@ -175,7 +175,7 @@ class Help {
   #reset(entry) {
     const { own, ids } = reset(this.keys.own, this.map, entry.id);
     const names = ids.map((id) => `“${this.map.find((one) => one.id === id)?.text}”`).join(", ");
-    return this.#change(own, t("As it came: %(acts)s", { acts: names }), entry);
+    return this.#change(own, t("Defaults: %(actions)s", { actions: names }), entry);
   }
 
   /** Keep it on the server, then use it. */

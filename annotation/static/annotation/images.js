@@ -59,13 +59,13 @@ export class Images extends EventTarget {
     try {
       [task, shapes] = await Promise.all([net.task(id), net.shapes(id)]);
     } catch {
-      this.#failed(id, t("The server does not answer. This image opens when it is back."));
+      this.#failed(id, t("The server does not respond. This image opens when the server is back."));
       return;
     }
     if (turn !== this.opening) return;
     if (task.status !== 200 || shapes.status !== 200) {
       const signedOut = task.status === 401 || task.status === 403;
-      this.#failed(id, signedOut ? t("You are signed out. Sign in again to go on.") : t("This image is no longer there for you."));
+      this.#failed(id, signedOut ? t("You are signed out. Sign in again to continue.") : t("You can no longer access this image."));
       return;
     }
     const undoable = this.#show(task.body, shapes.body);
@@ -93,7 +93,7 @@ export class Images extends EventTarget {
     try {
       answer = await this.net.neighbour(task.id, which);
     } catch {
-      this.status.raise(t("The server does not answer, so no other image can be opened. What you draw here is kept."), [[t("OK"), () => {}, true]]);
+      this.status.raise(t("The server does not respond, so no other image can be opened. Your annotations are kept."), [[t("OK"), () => {}, true]]);
       return;
     }
     if (answer.status === 200) await this.open(answer.body.id);
@@ -112,7 +112,7 @@ export class Images extends EventTarget {
     }
     const found = answer?.body?.results?.[0];
     if (found) await this.open(found.id);
-    else this.status.tell(t("The server does not answer. Try again."));
+    else this.status.tell(t("The server does not respond. Try again."));
   }
 
   /** What the server says of the image's state, unless an own word on it is still on its way. */
@@ -145,7 +145,7 @@ export class Images extends EventTarget {
     }
     await Promise.race([sent, new Promise((resolve) => setTimeout(resolve, 4000))]);
     if (!journal.pending && !journal.conflicts.length && !journal.refused.length) this.#toList();
-    else status.tell(t("This was the last image. The list opens once everything is saved."));
+    else status.tell(t("This was the last image. The list opens when everything is saved."));
   }
 
   /** The server took a reviewer's verdict on an image. */
@@ -223,7 +223,7 @@ export class Images extends EventTarget {
 
 const confirmEmpty = () =>
   ask({
-    title: t("Nothing is drawn"),
-    text: t("Is there really nothing to draw on this image? It is then marked as checked and empty."),
+    title: t("No annotations"),
+    text: t("Does this image really have no objects? It is then marked as reviewed and empty."),
     act: t("Yes, it is empty"),
   });

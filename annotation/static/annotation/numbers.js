@@ -41,7 +41,7 @@ export function askNumbers({ desk, shape }) {
   });
   bound();
   parts();
-  const title = shape ? t("Change by numbers") : t("Draw by numbers");
+  const title = shape ? t("Edit coordinates") : t("Enter coordinates");
   const cancel = element("button", { type: "button", className: "btn", textContent: t("Cancel") });
   const save = element("button", { className: "btn btn-primary", textContent: shape ? t("Change") : t("Add") });
   const note = t("In pixels from the top left corner. The image is %(width)s × %(height)s.", image);
@@ -93,7 +93,7 @@ function judge(kind, rings, image) {
   for (const ring of rings) {
     for (let i = 0; i < ring.length; i += 2) {
       if (ring[i] < 0 || ring[i + 1] < 0 || ring[i] > image.width || ring[i + 1] > image.height) {
-        return t("All points lie within the image: 0 to %(width)s and 0 to %(height)s.", image);
+        return t("All points must be inside the image: 0 to %(width)s and 0 to %(height)s.", image);
       }
     }
   }

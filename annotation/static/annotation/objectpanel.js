@@ -75,7 +75,7 @@ export class ObjectPanel {
   sortNext() {
     const orders = [...this.sort.options].map(({ value }) => value);
     this.settings.set("sort", orders[(orders.indexOf(this.sort.value) + 1) % orders.length]);
-    this.desk.hint(t("Objects by: %(order)s", { order: this.sort.selectedOptions[0]?.textContent ?? "" }));
+    this.desk.hint(t("Sort objects by: %(order)s", { order: this.sort.selectedOptions[0]?.textContent ?? "" }));
   }
 
   #narrowed() {
@@ -145,7 +145,7 @@ export class ObjectPanel {
     const all = this.desk.scene.shapes.size;
     this.countText.textContent = shapes.length === all ? String(all) : `${shapes.length} / ${all}`;
     this.empty.hidden = shapes.length > 0;
-    this.empty.textContent = all ? t("No object has this in its name.") : t("Nothing drawn yet.");
+    this.empty.textContent = all ? t("No object name matches.") : t("No annotations yet.");
     this.space.style.height = `${shapes.length * ROW}px`;
     const first = Math.max(0, Math.floor(this.root.scrollTop / ROW) - 4);
     const below = Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW) + 4;
@@ -172,7 +172,7 @@ export class ObjectPanel {
     const eye = button(hidden ? "eye-off" : "eye", t("Hide or show %(name)s", { name }), () => scene.hide(shape.id, !scene.hidden.has(shape.id)), hidden);
     eye.dataset.key = `eye-${shape.id}`;
     const shut = scene.locked.has(shape.id);
-    const lock = button(shut ? "lock" : "lock-open", t("Lock %(name)s, or open it", { name }), () => scene.lock(shape.id, !shut), shut);
+    const lock = button(shut ? "lock" : "lock-open", t("Lock or unlock %(name)s", { name }), () => scene.lock(shape.id, !shut), shut);
     lock.dataset.key = `lock-${shape.id}`;
     const bin = button("trash", t("Delete %(name)s", { name }), () => desk.store.remove([scene.get(shape.id)]));
     bin.dataset.key = `bin-${shape.id}`;

@@ -39,7 +39,7 @@ export class Review {
     const judges = this.mode === "review";
     const shown = ["accepted", "rejected"].includes(task.state) || (task.state === "submitted" && (judges || task.remark));
     this.root.hidden = !shown;
-    this.state.textContent = { accepted: t("Accepted"), rejected: t("Sent back") }[task.state] ?? t("Waits for review");
+    this.state.textContent = { accepted: t("Accepted"), rejected: t("Sent back") }[task.state] ?? t("Waiting for review");
     this.words.textContent = this.#wordsFor(task);
     const accept = this.root.querySelector('[data-act="accept"]');
     const back = this.root.querySelector('[data-act="sendBack"]');
@@ -58,8 +58,8 @@ export class Review {
   }
 
   #wordsFor({ state, remark }) {
-    if (state === "accepted") return this.mode === "draw" ? t("It is closed to changes until a reviewer sends it back.") : "";
-    if (state === "submitted" && remark) return t("Asked for before: %(remark)s", { remark });
+    if (state === "accepted") return this.mode === "draw" ? t("The image is locked until a reviewer returns it.") : "";
+    if (state === "submitted" && remark) return t("Changes requested earlier: %(remark)s", { remark });
     return remark;
   }
 
@@ -72,7 +72,7 @@ export class Review {
     const { task } = this.looked();
     await this.journal.flush();
     if (this.journal.of(task.id).length) {
-      this.status.tell(t("Your own edits are not saved yet. Judge the image when they are."));
+      this.status.tell(t("Your own edits are not saved yet. Review the image afterwards."));
       return;
     }
     const { rev } = this.looked();
@@ -80,7 +80,7 @@ export class Review {
     try {
       answer = await this.net.review(task.id, { verdict, comment, rev });
     } catch {
-      this.status.raise(t("The server does not answer, so the image is not judged."), [[t("OK"), () => {}, true]], "fail");
+      this.status.raise(t("The server does not respond, so the review was not saved."), [[t("OK"), () => {}, true]], "fail");
       return;
     }
     if (answer.status !== 200) {

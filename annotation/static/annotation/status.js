@@ -74,12 +74,12 @@ export class Status {
   #words(journal, count) {
     const open = journal.conflicts.length + journal.refused.length;
     if (journal.state === "signed-out") {
-      return ["out", "warning", tn("Signed out, %(count)s edit kept here.", "Signed out, %(count)s edits kept here.", count)];
+      return ["out", "warning", tn("Signed out, %(count)s edit stored locally.", "Signed out, %(count)s edits stored locally.", count)];
     }
     if (journal.state === "offline") {
-      return ["off", "warning", tn("Server away, %(count)s edit kept here", "Server away, %(count)s edits kept here", count)];
+      return ["off", "warning", tn("Server unreachable, %(count)s edit stored locally", "Server unreachable, %(count)s edits stored locally", count)];
     }
-    if (open) return ["off", "warning", tn("%(count)s edit needs you", "%(count)s edits need you", open)];
+    if (open) return ["off", "warning", tn("%(count)s conflicting edit", "%(count)s conflicting edits", open)];
     if (this.desk.mode === "view" && !count) return ["ok", "eye", t("View only")];
     if (count) return ["busy", "running", t("Saving")];
     return ["ok", "ok", t("Saved")];
@@ -100,19 +100,19 @@ export class Status {
     if (conflict) {
       const name = desk.labelOf(conflict.data?.label ?? conflict.theirs.label)?.name ?? "";
       const text = conflict.theirs.deleted
-        ? t("Somebody else deleted this %(name)s while you changed it.", { name })
-        : t("Somebody else changed this %(name)s meanwhile. Theirs is drawn dashed.", { name });
+        ? t("This %(name)s was deleted by another user while you changed it.", { name })
+        : t("This %(name)s was changed by another user in the meantime. The other version is drawn dashed.", { name });
       this.raise(text, [
         [t("Keep mine"), () => desk.settle(conflict, "mine"), true],
-        [t("Take theirs"), () => desk.settle(conflict, "theirs")],
-        [t("Show it"), () => desk.objects.lookAt(conflict.shape)],
+        [t("Use theirs"), () => desk.settle(conflict, "theirs")],
+        [t("Show"), () => desk.objects.lookAt(conflict.shape)],
       ]);
     } else if (refused.op === "submit") {
       this.raise(t("Not submitted: %(why)s", { why: refused.problem }), [[t("OK"), () => journal.discard(refused)]], "fail");
     } else {
-      this.raise(t("The server refused an edit: %(why)s", { why: refused.problem }), [
-        [t("Show it"), () => desk.objects.lookAt(refused.shape)],
-        [t("Give it up"), () => desk.giveUp(refused)],
+      this.raise(t("The server rejected an edit: %(why)s", { why: refused.problem }), [
+        [t("Show"), () => desk.objects.lookAt(refused.shape)],
+        [t("Discard"), () => desk.giveUp(refused)],
       ], "fail");
     }
     this.shown = key;

@@ -25,7 +25,8 @@ class VocFormat(ExportFormat):
     name = "voc"
     label = "Pascal VOC"
     loses = _(
-        "Boxes only, in whole pixels: outlines become the boxes around them. Crowds, points and class ids are left out."
+        "Boxes only, in integer pixels: polygons become their bounding boxes. Crowd objects, points and class "
+        "ids are omitted."
     )
     readme_lines = (
         "All images lie in one folder; where names would clash, folders are part of them, joined by two underscores.",

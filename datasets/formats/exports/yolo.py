@@ -124,12 +124,15 @@ def _yaml(source: Source, splits: set[str]) -> str:
 YOLO = YoloFormat(
     "yolo",
     "YOLO",
-    _("Boxes only: outlines become the boxes around them. Crowds, points, attributes and class ids are left out."),
+    _("Boxes only: polygons become their bounding boxes. Crowd objects, points, attributes and class ids are omitted."),
     outlines=False,
 )
 YOLO_OUTLINES = YoloFormat(
     "yolo-seg",
     "YOLO segment",
-    _("Outlines: boxes become four corners, holes are filled, parts joined. Crowds, points, attributes are left out."),
+    _(
+        "Polygons: boxes become four corners, holes are filled, parts are merged. Crowd objects, points and "
+        "attributes are omitted."
+    ),
     outlines=True,
 )

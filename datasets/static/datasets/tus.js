@@ -90,7 +90,7 @@ export class TusUpload {
         if (error instanceof Gone) this.#forget();
         if (!(error instanceof Busy)) this.failures += 1;
         const wait = error instanceof Busy ? BUSY_MS : WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1];
-        this.onState("retrying", t("The connection broke. Trying again in %(seconds)s s.", { seconds: Math.round(wait / 100) / 10 }));
+        this.onState("retrying", t("The connection was lost. Retrying in %(seconds)s s.", { seconds: Math.round(wait / 100) / 10 }));
         await this.#sleep(wait);
       }
     }
@@ -100,7 +100,7 @@ export class TusUpload {
     this.running = false;
     this.request?.abort();
     this.wake?.();
-    this.onState("paused", t("Paused. Everything sent so far is kept."));
+    this.onState("paused", t("Paused. The uploaded part is kept."));
   }
 
   /** Give the upload up, here and on the server. */
@@ -209,7 +209,7 @@ function sentence(text) {
   try {
     return JSON.parse(text).detail;
   } catch {
-    return t("The platform did not take the file.");
+    return t("The platform did not accept the file.");
   }
 }
 

@@ -40,7 +40,7 @@ for (const radio of sources) radio.addEventListener("change", showSource);
 function judge() {
   const waits = chosenSource() === "upload" && upload !== null && !hidden.value;
   submit.disabled = waits;
-  submit.title = waits ? t("Wait until the file has arrived.") : "";
+  submit.title = waits ? t("Wait for the upload to complete.") : "";
 }
 
 // --- the file
@@ -63,12 +63,12 @@ function take(found) {
   const [{ path, file: only }] = found;
   const single = found.length === 1 && !path.includes("/");
   if (single ? !ARCHIVE.test(path) && !IMAGE.test(path) : !found.some(({ path: name }) => ARCHIVE.test(name) || IMAGE.test(name))) {
-    refuse(t("There is no image in %(name)s. Choose images, a folder of them, or a .zip or .tar.", { name: nameOf(found) }));
+    refuse(t("%(name)s contains no images. Choose images, a folder of them, or a .zip or .tar.", { name: nameOf(found) }));
     return;
   }
   const file = single ? only : packed(found, `${nameOf(found)}.tar`);
   if (file.size > Number(drop.dataset.max)) {
-    refuse(t("%(name)s is too large: at most %(limit)s are taken.", { name: file.name, limit: bytes(drop.dataset.max) }));
+    refuse(t("%(name)s is too large: the limit is %(limit)s.", { name: file.name, limit: bytes(drop.dataset.max) }));
     return;
   }
   suggest(titleOf(found));
@@ -110,7 +110,7 @@ function begin(file) {
       part("pause").hidden = state === "done" || state === "failed";
       part("pause").textContent = state === "paused" ? t("Continue") : t("Pause");
       part("pause").dataset.paused = state === "paused" ? "1" : "";
-      part("state").textContent = state === "done" ? t("The file has arrived.") : text;
+      part("state").textContent = state === "done" ? t("The upload is complete.") : text;
       if (state === "failed") {
         drop.hidden = false;
         upload = null;
@@ -153,7 +153,7 @@ async function offerUnfinished() {
     const offset = await offsetOf(left.url).catch(() => undefined);
     if (offset === null) localStorage.removeItem(left.key);
     if (!offset || upload) continue;
-    note.textContent = t("The upload of %(name)s stopped at %(share)s %. Choose the same file again and it goes on from there.", {
+    note.textContent = t("The upload of %(name)s stopped at %(share)s %. Choose the same file again to resume.", {
       name: left.name,
       share: Math.floor((100 * offset) / left.size),
     });
@@ -168,7 +168,7 @@ if (hidden.value && box.dataset.kept) {
   bar.value = 1;
   part("done").textContent = bytes(box.dataset.kept);
   part("pause").hidden = true;
-  part("state").textContent = t("The file has arrived.");
+  part("state").textContent = t("The upload is complete.");
 } else {
   hidden.value = ""; // what was forgotten meanwhile has to be brought again
 }

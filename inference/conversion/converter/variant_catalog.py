@@ -36,42 +36,42 @@ class Target:
 
 
 _ALL = (
-    Target("fp32", "FP32, simplified", "The same numbers with what can be computed before taken out of the graph."),
-    Target("fp16", "FP16", "Half the size. Faster on cards that compute in it; processors gain no speed."),
+    Target("fp32", "FP32, simplified", "Constant-folded FP32 graph"),
+    Target("fp16", "FP16", "Half the size. Faster on GPUs that support it; CPUs gain no speed."),
     Target(
         "int8",
         "INT8, calibrated",
-        "A quarter of the size, and faster on most processors. Pictures tell the ranges of its numbers.",
+        "A quarter of the size, and faster on most CPUs. Images determine the value ranges.",
         calibrated=True,
     ),
     Target(
         "int8_dynamic",
         "INT8, dynamic",
-        "Without calibration. For models that mostly multiply matrices: convolutions slow down.",
+        "Without calibration. For models that consist mainly of matrix multiplications: convolutions become slower.",
     ),
     Target(
         "openvino",
         "OpenVINO",
-        "The same numbers, run by OpenVINO where it is installed: often faster on processors.",
+        "The same weights, run by OpenVINO if it is installed: often faster on CPUs.",
         runtime="openvino",
     ),
     Target(
         "int8_openvino",
         "INT8, calibrated, OpenVINO",
-        "The calibrated INT8 network, run by OpenVINO where it is installed.",
+        "The calibrated INT8 network in OpenVINO, if installed.",
         calibrated=True,
         runtime="openvino",
     ),
     Target(
         "tensorrt",
         "TensorRT",
-        "An engine for the card that it is built on, in FP32. On other machines ONNX Runtime runs the model.",
+        "An engine for the GPU it is built on, in FP32. On other hardware ONNX Runtime runs the model.",
         runtime="tensorrt",
     ),
     Target(
         "tensorrt_fp16",
         "TensorRT, FP16",
-        "An engine for the card that it is built on, in half the numbers' size: fastest on most cards.",
+        "An engine for the GPU it is built on, in FP16: fastest on most GPUs.",
         runtime="tensorrt",
         half=True,
     ),

@@ -71,7 +71,7 @@ class EdgeSampleIn(serializers.Serializer):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise serializers.ValidationError(_("This is no JSON.")) from None
+            raise serializers.ValidationError(_("Invalid JSON.")) from None
 
 
 class DeviceView(APIView):
@@ -122,11 +122,11 @@ class PackageView(DeviceView):
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: Request, sha256: str) -> HttpResponseBase:
         if not fleet.may_fetch(self.device(request), sha256):
-            raise NotFound(_("There is no such package for this device."))
+            raise NotFound(_("This device has no such package."))
         try:
             descriptor = os.open(packages.package_file(sha256), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
-            raise NotFound(_("The package is gone. Release the version once more.")) from None
+            raise NotFound(_("The package no longer exists. Release the version again.")) from None
         return send_file(request._request, descriptor, f"{sha256[:12]}.zip")
 
 

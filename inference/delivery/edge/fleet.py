@@ -57,7 +57,7 @@ def create(*, user: User, name: str, days_offline: int = 7) -> EdgeGroup:
         with transaction.atomic():
             group: EdgeGroup = EdgeGroup.objects.create(owner=user, name=name, days_offline=days_offline)
     except IntegrityError:
-        raise NameTaken(_("You already have a group called “%(name)s”.") % {"name": name}) from None
+        raise NameTaken(_("You already have a group named “%(name)s”.") % {"name": name}) from None
     audit.record(user, "edge_group_made", group)
     return group
 
@@ -81,7 +81,7 @@ def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, st
     if (existing := group.devices.filter(name=name, token_digest="").first()) is not None:
         return _renew_code(existing, by)
     if group.devices.count() >= MAX_DEVICES:
-        raise Invalid(_("A group has at most %(most)s devices.") % {"most": f"{MAX_DEVICES:,}"}, field="name")
+        raise Invalid(_("A group can have at most %(most)s devices.") % {"most": f"{MAX_DEVICES:,}"}, field="name")
     code = _code()
     fields = {"uid": secrets.token_hex(16), "place": secrets.randbelow(2**31), "code_digest": digest(code)}
     try:
@@ -90,7 +90,7 @@ def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, st
                 group=group, name=name, code_expires_at=now() + CODE_LIVES, **fields
             )
     except IntegrityError:
-        raise NameTaken(_("The group has a device called “%(name)s” already.") % {"name": name}) from None
+        raise NameTaken(_("The group already has a device named “%(name)s”.") % {"name": name}) from None
     audit.record(by, "edge_device_added", group, device=name)
     return device, code
 
@@ -105,7 +105,7 @@ def _renew_code(device: EdgeDevice, by: User) -> tuple[EdgeDevice, str]:
     code = _code()
     fields = {"uid": secrets.token_hex(16), "code_digest": digest(code), "code_expires_at": now() + CODE_LIVES}
     if not EdgeDevice.objects.filter(pk=device.pk, token_digest="").update(**fields):
-        raise NameTaken(_("The group has a device called “%(name)s” already.") % {"name": device.name})
+        raise NameTaken(_("The group already has a device named “%(name)s”.") % {"name": device.name})
     audit.record(by, "edge_device_added", device.group, device=device.name)
     device.refresh_from_db()
     return device, code
@@ -139,9 +139,9 @@ def release(
         Invalid: the share is none of SHARES, or the minutes are more than a week.
     """
     if soak_minutes is not None and not 0 <= soak_minutes <= MAX_SOAK:
-        raise Invalid(_("A stage of a release takes 0 to 10,080 minutes."), field="soak_minutes")
+        raise Invalid(_("A release stage must take 0 to 10,080 minutes."), field="soak_minutes")
     if share not in SHARES:
-        message = _("A release reaches %(shares)s percent of the devices.")
+        message = _("A release must reach %(shares)s percent of the devices.")
         raise Invalid(message % {"shares": ", ".join(map(str, SHARES))}, field="share")
     package = packages.for_version(version, by=by)
     with transaction.atomic():
@@ -170,7 +170,7 @@ def roll_back(*, group: EdgeGroup, by: User) -> EdgeGroup:
     with transaction.atomic():
         held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
         if held.before is None:
-            raise CannotRelease(_("This group ran nothing before that it could go back to."))
+            raise CannotRelease(_("This group has no previous model."))
         held.wanted, held.before = held.before, held.wanted
         held.share, held.halted, held.number, held.released_at = 100, False, held.number + 1, now()
         held.soak_minutes, held.stage_at = 0, now()
@@ -190,7 +190,7 @@ def enrol(*, code: str, hardware: Mapping[str, Any]) -> dict[str, Any]:
     with transaction.atomic():
         device = EdgeDevice.objects.select_for_update().filter(code_digest=digest(code)).exclude(code_digest="").first()
         if device is None or device.code_expires_at < now():
-            raise NotKnown(_("This code was used already, or is too old. Add the device once more for a new one."))
+            raise NotKnown(_("This code was already used or has expired. Add the device again to get a new one."))
         device.code_digest, device.token_digest, device.enrolled_at = "", digest(token), now()
         device.hardware, device.seen_at = _plain(hardware), now()
         device.save()
@@ -212,7 +212,7 @@ def device_for_token(token: str) -> EdgeDevice:
     rows = EdgeDevice.objects.select_related("group__wanted", "group__before")
     device = rows.filter(token_digest=digest(token)).first() if token else None
     if device is None:
-        raise NotKnown(_("This device is not known, or its token was revoked. Add it once more."))
+        raise NotKnown(_("This device is unknown, or its token was revoked. Add it again."))
     return device
 
 
@@ -271,7 +271,7 @@ def report(device: EdgeDevice, values: Mapping[str, Any]) -> None:
     """Store the report of a device; too many failures halt the release of its group."""
     outcome = values.get("outcome")
     if outcome not in OUTCOMES or not outcome:
-        raise Invalid(_("This outcome is not known."), field="outcome")
+        raise Invalid(_("Unknown result."), field="outcome")
     fields = {
         "seen_at": now(),
         "outcome": outcome,

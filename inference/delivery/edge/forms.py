@@ -20,37 +20,40 @@ class EdgeGroupForm(forms.Form):
 
     name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
     days_offline = forms.IntegerField(
-        label=_("Days offline"),
+        label=_("Maximum days offline"),
         min_value=1,
         max_value=365,
         initial=7,
-        help_text=_("So long a device believes what it was last told. It never stops the model that it runs."),
+        help_text=_("How long a device trusts its last instruction. The device never stops its current model."),
     )
 
 
 class EdgeDeviceForm(forms.Form):
     """A new device."""
 
-    name = forms.CharField(label=_("Name of the device"), max_length=100, validators=[TITLE])
+    name = forms.CharField(label=_("Device name"), max_length=100, validators=[TITLE])
 
 
 class EdgeSamplingForm(forms.Form):
     """Which pictures devices keep for annotation."""
 
     keep_percent = forms.IntegerField(
-        label=_("Pictures kept by chance"), min_value=0, max_value=100, help_text=_("Of all that they answer. 0: none.")
+        label=_("Randomly sampled images"),
+        min_value=0,
+        max_value=100,
+        help_text=_("Share of all processed images. 0: none."),
     )
     keep_below = forms.IntegerField(
-        label=_("Pictures kept with an answer below this score"),
+        label=_("Images stored if the confidence is below this value"),
         min_value=0,
         max_value=100,
         help_text=_("0: none."),
     )
     keep_days = forms.IntegerField(
-        label=_("Days until kept pictures go"),
+        label=_("Days until stored images are deleted"),
         min_value=1,
         max_value=sampling.MAX_DAYS,
-        help_text=_("Where no dataset was made of them."),
+        help_text=_("If they were not made into a dataset."),
     )
 
 
@@ -61,15 +64,18 @@ class EdgeReleaseForm(forms.Form):
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     share = forms.TypedChoiceField(
-        label=_("Reaches"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
+        label=_("Reached"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
     )
 
     soak_minutes = forms.IntegerField(
-        label=_("Goes on by itself after (minutes)"),
+        label=_("Continues automatically after (minutes)"),
         min_value=0,
         max_value=fleet.MAX_SOAK,
         required=False,
-        help_text=_("Minutes in which nine of ten devices that it reached run it well. Empty: you say when."),
+        help_text=_(
+            "Minutes during which nine of ten reached devices run it without errors. Default: you advance the "
+            "stages manually."
+        ),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

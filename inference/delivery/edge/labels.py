@@ -15,36 +15,36 @@ WELL, WAITING, WRONG = "ok", "wait", "fail"
 DIFFER = "answers_differ"
 #: outcome → (how it looks, what it means)
 OUTCOMES = {
-    "": (WAITING, _("Has not reported yet")),
-    "same": (WELL, _("Runs what it should")),
+    "": (WAITING, _("Not reported yet")),
+    "same": (WELL, _("Runs the target model")),
     "updated": (WELL, _("Updated")),
-    "nothing_wanted": (WELL, _("Nothing to run yet")),
-    "later": (WAITING, _("Could not finish, tries again")),
-    "server_refused": (WAITING, _("The server refused its request, it tries again")),
+    "nothing_wanted": (WELL, _("No model yet")),
+    "later": (WAITING, _("Not completed, retrying")),
+    "server_refused": (WAITING, _("The server rejected its request, retrying")),
     "offline": (WAITING, _("Could not reach the server")),
-    "needs_packages": (WRONG, _("Python packages are missing on it")),
-    "no_room": (WRONG, _("Its disk has no room")),
-    "damaged": (WRONG, _("The package came damaged")),
-    "bad_signature": (WRONG, _("The release is not signed by a key that it trusts")),
+    "needs_packages": (WRONG, _("Python packages are missing on the device")),
+    "no_room": (WRONG, _("The disk of the device is full")),
+    "damaged": (WRONG, _("The package was damaged")),
+    "bad_signature": (WRONG, _("The release is not signed by a trusted key")),
     "wrong_device": (WRONG, _("The release was for another device")),
-    "older": (WRONG, _("Was sent an older release")),
-    "expired": (WRONG, _("Was sent a release that is out of date")),
+    "older": (WRONG, _("Received an older release")),
+    "expired": (WRONG, _("Received an outdated release")),
     "failed_self_test": (WRONG, _("The model failed its self-test")),
-    DIFFER: (WRONG, _("The model answers there otherwise than it should; it keeps the one before")),
-    "rolled_back": (WRONG, _("The model did not answer; it went back to the one before")),
+    DIFFER: (WRONG, _("The predictions on the device differ; it keeps the previous model")),
+    "rolled_back": (WRONG, _("The model did not respond; the device rolled back")),
     "not_running": (WRONG, _("The model does not start")),
-    "errors": (WRONG, _("The model fails with pictures")),
-    "bad_package": (WRONG, _("Failed with this package before, keeps the one before")),
+    "errors": (WRONG, _("The model fails on images")),
+    "bad_package": (WRONG, _("This package failed before; the previous one is kept")),
 }
 #: Whether a device keeps pictures for annotation, as it says.
 SAMPLES = {
-    "off": _("Keeps no pictures"),
-    "on": _("Keeps pictures for annotation"),
-    "forbidden": _("Its operator lets no picture leave it"),
+    "off": _("Stores no images"),
+    "on": _("Stores images for annotation"),
+    "forbidden": _("The operator of the device does not allow sending images"),
 }
 #: What people did, and the platform, for the audit trail.
 VERBS = {
-    "edge_group_made": _("made the device group"),
+    "edge_group_made": _("created the device group"),
     "edge_group_deleted": _("deleted the device group"),
     "edge_device_added": _("added a device to"),
     "edge_device_revoked": _("revoked the token of a device of"),
@@ -52,52 +52,52 @@ VERBS = {
     "edge_key_rotated": _("rotated the key that signs releases to edge devices"),
     "edge_released": _("released a model to"),
     "edge_rolled_back": _("rolled back the model of"),
-    "edge_release_went_on": _("carried on the release to"),
-    "edge_samples_set": _("set which pictures are kept by"),
+    "edge_release_went_on": _("advanced the release to"),
+    "edge_samples_set": _("changed which images are stored by"),
     "edge_release_halted": _("halted the release to"),
 }
 #: Facts of a device and its counters, as its agent names them.
 FACTS = {
-    "processor": _("Processor"),
-    "machine": _("Architecture of the processor"),
-    "card": _("Graphics card"),
+    "processor": _("CPU"),
+    "machine": _("CPU architecture"),
+    "card": _("GPU"),
     "cores": _("Cores"),
     "memory_mib": _("Memory in MiB"),
     "system": _("System"),
     "python": "Python",
     "model": _("Device"),
     "gpu": _("Graphics driver"),
-    "requests": _("Pictures answered"),
-    "errors": _("Of them failed"),
-    "p50_ms": _("Milliseconds, median"),
-    "p95_ms": _("Milliseconds, 95 %"),
+    "requests": _("Processed images"),
+    "errors": _("Failed"),
+    "p50_ms": _("Median (ms)"),
+    "p95_ms": _("p95 (ms)"),
 }
 FAILURES = ("failed_self_test", DIFFER, "rolled_back", "bad_package", "not_running", "errors")
 #: What differs in a self-test → how it is said. Scores, shares and vectors are from 0 to 1, places in percent of the
 #: longer side of the picture.
 DIFFERENCES = {
     selftest.SCORE: _(
-        "Sample %(sample)s of %(samples)s: a score differs by %(largest)s, at most %(tolerance)s may be."
+        "Sample %(sample)s of %(samples)s: a score differs by %(largest)s; the tolerance is %(tolerance)s."
     ),
     selftest.BOX: _(
-        "Sample %(sample)s of %(samples)s: a box lies %(percent)s %% of the picture away, at most %(most)s %% may be."
+        "Sample %(sample)s of %(samples)s: a box differs by %(percent)s %% of the image, at most %(most)s %% "
+        "is allowed."
     ),
     selftest.POINT: _(
-        "Sample %(sample)s of %(samples)s: a point lies %(percent)s %% of the picture away, at most %(most)s %% may be."
+        "Sample %(sample)s of %(samples)s: a point differs by %(percent)s %% of the image, at most %(most)s %% "
+        "is allowed."
     ),
     selftest.SHARE: _(
-        "Sample %(sample)s of %(samples)s: the area of a class differs by %(percent)s %% of the picture, "
-        "at most %(most)s %% may be."
+        "Sample %(sample)s of %(samples)s: the area of a class differs by %(percent)s %% of the image, at most "
+        "%(most)s %% is allowed."
     ),
     selftest.VECTOR: _(
-        "Sample %(sample)s of %(samples)s: the vector differs by %(largest)s, at most %(tolerance)s may be."
+        "Sample %(sample)s of %(samples)s: the vector differs by %(largest)s; the tolerance is %(tolerance)s."
     ),
-    selftest.CLASS: _("Sample %(sample)s of %(samples)s: it says another class."),
-    selftest.MISSING: _("Sample %(sample)s of %(samples)s: an answer is missing, its score is off by %(largest)s."),
-    selftest.EXTRA: _(
-        "Sample %(sample)s of %(samples)s: there is an answer too many, its score is off by %(largest)s."
-    ),
-    selftest.FORM: _("Sample %(sample)s of %(samples)s: the answer has another form."),
+    selftest.CLASS: _("Sample %(sample)s of %(samples)s: different class."),
+    selftest.MISSING: _("Sample %(sample)s of %(samples)s: a prediction is missing, its score differs by %(largest)s."),
+    selftest.EXTRA: _("Sample %(sample)s of %(samples)s: an additional prediction, its score differs by %(largest)s."),
+    selftest.FORM: _("Sample %(sample)s of %(samples)s: the prediction has a different format."),
 }
 MAX_SAMPLES = 100
 
@@ -123,7 +123,7 @@ def describe_difference(differs: Mapping[str, Any]) -> str:
     facts = {
         "sample": differs["sample"],
         "samples": differs["samples"],
-        "largest": f"{largest:.3g}" if largest < selftest.WORST else gettext("more than can be said"),
+        "largest": f"{largest:.3g}" if largest < selftest.WORST else gettext("an unknown amount"),
         "tolerance": f"{tolerance:g}",
         "percent": f"{100 * largest:.3g}",
         "most": f"{100 * tolerance:g}",

@@ -40,7 +40,7 @@ def set_rule(*, group: EdgeGroup, percent: int, below: int, days: int, by: User)
     ):  # fmt: skip
         with refusals:
             if not minimum <= value <= maximum:
-                message = _("This must be a whole number from %(least)d to %(most)d.") % {
+                message = _("Must be an integer from %(least)d to %(most)d.") % {
                     "least": minimum,
                     "most": maximum,
                 }
@@ -74,13 +74,11 @@ def store(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package
     """
     group: EdgeGroup = device.group
     if not group.keeps:
-        raise SamplesOff(_("This group keeps no pictures of its devices."))
+        raise SamplesOff(_("This group stores no images of its devices."))
     if why not in (image_sampling.LOW, image_sampling.CHANCE):
-        raise Invalid(_("Pictures are kept by chance or for a low score."), field="why")
+        raise Invalid(_("Images are stored at random or because of low confidence."), field="why")
     if len(picture) > MAX_BYTES or not picture.startswith(b"\xff\xd8\xff"):
-        raise Invalid(
-            _("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image"
-        )
+        raise Invalid(_("Devices send JPEG images of at most %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image")
     packages = (candidate for candidate in (group.wanted, group.before) if candidate is not None)
     label = next((candidate.model_label for candidate in packages if candidate.sha256 == package), "")
     return samples.store(

@@ -37,19 +37,19 @@ class EdgeGroupPages(ObjectPages[EdgeGroup]):
         Column(_("Release"), template="inference/_edge_release.html"),
         Column(_("Devices"), "row.counts.devices|count", kind="num"),
         Column(_("Up to date"), "row.counts.updated|count", kind="num"),
-        Column(_("With a problem"), "row.counts.wrong|count", kind="num"),
+        Column(_("With problems"), "row.counts.wrong|count", kind="num"),
         Column(_("Owner"), "row.owner", sort="owner"),
     )
     region, art = "edge-groups", "search"
     title = _("Edge devices")
-    lead = _("Devices outside of the cluster that fetch their model themselves, and go on without a network.")
+    lead = _("Devices outside of the cluster that download their model and work without a network.")
     filter_label, no_match_text = _("Filter groups"), _("No group matches.")
-    empty_text = _("No devices yet. Make a group, add devices to it, and release a model to them.")
-    new_title, save_label = _("New group"), _("Make the group")
+    empty_text = _("No devices yet. Create a group, add devices, and release a model.")
+    new_title, save_label = _("New group"), _("Create group")
     form_lead = _("All devices of a group run the same model.")
     delete_title = _("Delete this group")
-    delete_goes = _("The group and its list of devices go.")
-    delete_stays = _("Each device keeps the model that it runs.")
+    delete_goes = _("The group and its list of devices are deleted.")
+    delete_stays = _("Devices keep their current model.")
     detail_template, live_template = "inference/edge_group.html", "inference/_edge_devices.html"
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _devices(group: EdgeGroup) -> list[EdgeDevice]:
         device.runs = labels.get(device.package, device.package[:12])
         device.reached = device.pk in reached
         if device.look == WELL and device.reached and group.wanted and device.package != group.wanted.sha256:
-            device.look, device.words = WAITING, gettext("Has not asked since the release")
+            device.look, device.words = WAITING, gettext("Not contacted since the release")
     return devices
 
 

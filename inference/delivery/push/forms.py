@@ -52,10 +52,10 @@ class PushTargetForm(forms.Form):
                 max_length=LONGEST_CA,
                 required=False,
                 widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-                help_text=_("Where the server's certificate was made in the house: that authority's, in PEM."),
+                help_text=_("For servers with an internal certificate authority: its certificate, in PEM."),
             )
         self.fields["visibility"] = forms.ChoiceField(
-            label=_("Usable by"), choices=UsableBy.choices, initial=UsableBy.PRIVATE
+            label=_("Visible to"), choices=UsableBy.choices, initial=UsableBy.PRIVATE
         )
 
     @property
@@ -84,14 +84,14 @@ def _field_of(option: Any) -> forms.Field:
 def _secret(protocol: PushProtocol, *, is_kept: bool) -> forms.Field:
     lines = getattr(protocol, "secret_has_lines", False)
     attrs = {"autocomplete": "new-password", "spellcheck": "false", "class": "mono"}
-    kept_help = _("Kept encrypted. Leave it empty to keep the one that is there; another address needs it anew.")
+    kept_help = _("Stored encrypted. Leave empty to keep the current value; a new address requires it again.")
     return forms.CharField(
         label=protocol.secret_label,
         max_length=LONGEST_SECRET,
         required=protocol.secret_required and not is_kept,
         strip=False,
         widget=Unseen(attrs=attrs | {"rows": 4}) if lines else forms.PasswordInput(attrs=attrs),
-        help_text=kept_help if is_kept else _("Kept encrypted and never shown again."),
+        help_text=kept_help if is_kept else _("Stored encrypted and never shown again."),
     )
 
 
@@ -101,7 +101,7 @@ class PushForm(forms.Form):
     target = forms.ModelChoiceField(
         label=_("Target"), queryset=PushTarget.objects.none(), empty_label=_("Choose a target")
     )
-    content = forms.ChoiceField(label=_("What is pushed"), choices=Push.Content.choices)
+    content = forms.ChoiceField(label=_("Contents"), choices=Push.Content.choices)
 
     def __init__(self, *args: Any, user: User, version: ModelVersion, **more: Any) -> None:
         super().__init__(*args, **more)

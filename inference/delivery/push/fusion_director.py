@@ -28,10 +28,10 @@ class FusionDirector:
     code: ClassVar[str] = "fd"
     label: ClassVar[Any] = _("FusionDirector (FD)")
     ports: ClassVar[Mapping[str, int]] = outbound.WEB
-    address_help: ClassVar[Any] = _("The server alone: https://fd.example.org")
+    address_help: ClassVar[Any] = _("Server address only: https://fd.example.org")
     options: ClassVar[tuple[Option, ...]] = (
         Option("username", _("Username"), required=True),
-        Option("upload_path", _("Path that takes files"), _("As the manual of your version names it."), required=True),
+        Option("upload_path", _("Upload path"), _("As in the manual of your version."), required=True),
     )
     secret_label: ClassVar[Any] = _("Password")
     secret_required: ClassVar[bool] = True
@@ -45,9 +45,9 @@ class FusionDirector:
         """
         path = destination.option("upload_path")
         if not path.startswith("/") or path.startswith("//") or " " in path:
-            raise Invalid(_("The path begins with a slash."), field="option_upload_path")
+            raise Invalid(_("The path must start with a slash."), field="option_upload_path")
         if urlsplit(destination.address).path.strip("/"):
-            raise Invalid(_("The address is that of the server, without a path."), field="address")
+            raise Invalid(_("The address must be that of the server, without a path."), field="address")
 
     def test(self, destination: Destination) -> Tested:
         """Start a session and end it."""

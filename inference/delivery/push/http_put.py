@@ -22,7 +22,7 @@ class Put:
     code: ClassVar[str] = "put"
     label: ClassVar[Any] = _("HTTP server (PUT)")
     ports: ClassVar[Mapping[str, int]] = outbound.WEB
-    address_help: ClassVar[Any] = _("The folder that files are put into: https://files.example.org/models")
+    address_help: ClassVar[Any] = _("The folder for the files: https://files.example.org/models")
     options: ClassVar[tuple[Option, ...]] = ()
     secret_label: ClassVar[Any] = _("Bearer token")
     secret_required: ClassVar[bool] = False

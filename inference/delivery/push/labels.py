@@ -8,51 +8,56 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Wording
 
 TEXTS = {
-    "inner": Wording(_("%(host)s lies inside this network. An operator can allow it with AIP_PUSH_ALLOWED.")),
-    "insecure": Wording(_("%(host)s is asked without encryption. Use https://; http:// is for allowed hosts inside.")),
-    "unknown": Wording(_("%(host)s is not found. Check the address.")),
-    "silent": Wording(_("%(host)s does not answer: %(error)s")),
-    "certificate": Wording(
-        _("The certificate of %(host)s is not trusted: %(error)s. Give the authority that made it.")
+    "inner": Wording(_("%(host)s is inside this network. An operator can allow it with AIP_PUSH_ALLOWED.")),
+    "insecure": Wording(
+        _("%(host)s is addressed without encryption. Use https://; http:// is only for allowed internal hosts.")
     ),
-    "bad_ca": Wording(_("The certificate authority of the target is no certificate in PEM.")),
+    "unknown": Wording(_("%(host)s not found. Check the address.")),
+    "silent": Wording(_("%(host)s does not respond: %(error)s")),
+    "certificate": Wording(_("The certificate of %(host)s is not trusted: %(error)s. Add its certificate authority.")),
+    "bad_ca": Wording(_("The certificate authority of the target is not a PEM certificate.")),
     "credentials": Wording(
-        _("%(host)s does not take the credentials (status %(status)s). Give new ones in the target's settings.")
+        _("%(host)s rejects the credentials (status %(status)s). Update them in the settings of the target.")
     ),
-    "no_room": Wording(_("%(host)s has no room left. Make room there, then push again.")),
-    "too_large": Wording(_("%(host)s does not take files of this size.")),
-    "not_found": Wording(_("%(host)s has no such place (status %(status)s). Check the address and the options.")),
+    "no_room": Wording(_("%(host)s has no free space. Free space there, then export again.")),
+    "too_large": Wording(_("%(host)s does not accept files of this size.")),
+    "not_found": Wording(_("%(host)s has no such path (status %(status)s). Check the address and the options.")),
     "redirected": Wording(
-        _("%(host)s leads to %(other)s, which is not followed. If that is right, make it the address of the target.")
-    ),
-    "answered": Wording(_("%(host)s answered with status %(status)s: %(error)s")),
-    "clock": Wording(_("The clock of %(host)s and that of the platform differ too much. An operator can set them.")),
-    "region": Wording(_("The bucket is not at %(host)s, or in another region. Check the endpoint and the region.")),
-    "sign_in": Wording(_("%(host)s does not take this username with this key or password.")),
-    "host_key_changed": Wording(
         _(
-            "%(host)s shows another key than the one that was pinned. If the machine was set up anew, forget the host "
-            "key of the target and test it; else somebody may stand in between."
+            "%(host)s redirects to %(other)s, which is not followed. If this is correct, use it as the address "
+            "of the target."
         )
     ),
-    "host_key_unknown": Wording(_("The key of %(host)s is not known yet. Test the target first.")),
-    "not_writable": Wording(_("The account may not write to the folder at %(host)s.")),
-    "no_folder": Wording(_("The folder is not there at %(host)s, and cannot be made.")),
-    "checksum": Wording(_("What arrived at %(host)s is not what was sent. Do not use the file there.")),
-    "sealed": Wording(_("The secret of the target cannot be read any more. Give it once more.")),
-    "version_gone": Wording(_("The version was deleted, or some of its files are gone.")),
-    "version_not_shared": Wording(_("The version is no longer shared with the person who pushed it.")),
-    "target_gone": Wording(_("The target was deleted, or is no longer shared with the person who pushed.")),
-    "gave_up": Wording(_("It was tried %(count)s times. The last time: %(why)s"), why=wording.nested("why")),
-    "died": Wording(_("Each process that sent it ended before it was done. It was tried %(count)s times.")),
-    "broke": Wording(_("The platform failed while it sent: %(error)s. An operator finds more in the log.")),
+    "answered": Wording(_("%(host)s responded with status %(status)s: %(error)s")),
+    "clock": Wording(_("The clocks of %(host)s and the platform differ too much. An operator can set them.")),
+    "region": Wording(
+        _("The bucket does not exist at %(host)s, or is in another region. Check the endpoint and the region.")
+    ),
+    "sign_in": Wording(_("%(host)s rejects this username with this key or password.")),
+    "host_key_changed": Wording(
+        _(
+            "%(host)s presents a different key than the pinned one. If the machine was reinstalled, reset the "
+            "host key of the target and test it; otherwise the connection may be intercepted."
+        )
+    ),
+    "host_key_unknown": Wording(_("The host key of %(host)s is unknown. Test the target first.")),
+    "not_writable": Wording(_("The account cannot write to the folder at %(host)s.")),
+    "no_folder": Wording(_("The folder does not exist at %(host)s and cannot be created.")),
+    "checksum": Wording(_("The file at %(host)s differs from the sent file. Do not use it.")),
+    "sealed": Wording(_("The secret of the target cannot be decrypted any more. Enter it again.")),
+    "version_gone": Wording(_("The version was deleted, or some of its files are missing.")),
+    "version_not_shared": Wording(_("The version is not shared with the user who pushed it any more.")),
+    "target_gone": Wording(_("The target was deleted, or is not shared with the user who pushed any more.")),
+    "gave_up": Wording(_("Failed after %(count)s attempts. Last error: %(why)s"), why=wording.nested("why")),
+    "died": Wording(_("Every process that sent it was terminated. It was tried %(count)s times.")),
+    "broke": Wording(_("Internal error while sending: %(error)s. An operator finds details in the log.")),
 }
 VERBS = {
-    "push_target_made": _("made the push target"),
-    "push_target_changed": _("changed the push target"),
-    "push_target_deleted": _("deleted the push target"),
-    "push_host_key_forgotten": _("forgot the host key of the push target"),
-    "model_pushed": _("pushed a version of"),
+    "push_target_made": _("created the export target"),
+    "push_target_changed": _("changed the export target"),
+    "push_target_deleted": _("deleted the export target"),
+    "push_host_key_forgotten": _("removed the host key of the export target"),
+    "model_pushed": _("exported a version of"),
 }
 #: What the facts of these acts are called, for people.
 FACTS = {"to": _("to")}

@@ -13,7 +13,7 @@ from inference.delivery.push.querysets import PushQuerySet, PushTargetQuerySet
 
 
 class UsableBy(models.TextChoices):
-    PRIVATE = "private", _("Me alone")
+    PRIVATE = "private", _("Only me")
     GROUP = "group", _("My groups")
 
 
@@ -22,7 +22,7 @@ class PushTarget(models.Model):
 
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="push_targets")
-    visibility = models.CharField(_("usable by"), max_length=8, choices=UsableBy, default=UsableBy.PRIVATE)
+    visibility = models.CharField(_("visible to"), max_length=8, choices=UsableBy, default=UsableBy.PRIVATE)
     kind = models.CharField(_("kind"), max_length=12)  # a code of push/ways.py
     address = models.CharField(_("address"), max_length=500)  # without a name, a password or a query
     options = models.JSONField(default=dict)  # in the open; what each kind asks for, see its file
@@ -54,8 +54,8 @@ class Push(models.Model):
         STOPPED = "stopped", _("Stopped")
 
     class Content(models.TextChoices):
-        PACKAGE = "package", _("Package that runs by itself")
-        FILES = "files", _("Files of the version alone")
+        PACKAGE = "package", _("Standalone package")
+        FILES = "files", _("Only files of the version")
 
     target = models.ForeignKey(PushTarget, models.SET_NULL, null=True, related_name="pushes")
     target_name = models.CharField(max_length=100)  # also after it is gone

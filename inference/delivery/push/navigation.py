@@ -12,4 +12,4 @@ from aiplatform.frame.navigation import Entry
 
 def entries() -> Iterable[Entry]:
     """One line, after devices."""
-    return (Entry(_("Push targets"), "target", "/push/", Action.MODELS_VIEW, order=76),)
+    return (Entry(_("Export targets"), "target", "/push/", Action.MODELS_VIEW, order=76),)

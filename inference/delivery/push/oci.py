@@ -43,8 +43,8 @@ class Oci:
     ports: ClassVar[Mapping[str, int]] = outbound.WEB
     address_help: ClassVar[Any] = _("Registry and repository: https://registry.example.org/lab/models")
     options: ClassVar[tuple[Option, ...]] = (
-        Option("username", _("Username"), _("Empty: nobody signs in.")),
-        Option("tag", _("Tag"), _("Empty: made of the model and its version, cells-v2.")),
+        Option("username", _("Username"), _("Leave empty for anonymous access.")),
+        Option("tag", _("Tag"), _("Leave empty to combine the model and its version, cells-v2.")),
     )
     secret_label: ClassVar[Any] = _("Password or token")
     secret_required: ClassVar[bool] = False
@@ -58,13 +58,14 @@ class Oci:
         """
         if not NAME.match(urlsplit(destination.address).path.strip("/")):
             message = _(
-                "Behind the registry stands a repository in lower case: https://registry.example.org/lab/models"
+                "The address of the registry is followed by a repository in lower case: "
+                "https://registry.example.org/lab/models"
             )
             raise Invalid(message, field="address")
         if destination.option("tag") and not TAG.match(destination.option("tag")):
-            raise Invalid(_("A tag has letters, digits and _ . - only."), field="option_tag")
+            raise Invalid(_("A tag can contain only letters, digits and _ . -."), field="option_tag")
         if ":" in destination.option("username"):
-            raise Invalid(_("A username has no colon."), field="option_username")
+            raise Invalid(_("A username must not contain a colon."), field="option_username")
 
     def test(self, destination: Destination) -> Tested:
         """Start an upload and cancel it, which shows that the account may push."""

@@ -62,7 +62,7 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
         CannotPush: the person has too many that wait.
     """
     if content not in Push.Content.values:
-        message = _("%(name)s is one of %(known)s.")
+        message = _("%(name)s must be one of %(known)s.")
         raise Invalid(message % {"name": "content", "known": ", ".join(Push.Content.values)}, field="content")
     _entries(version, content, user)
     unfinished = Push.objects.filter(owner=user, ended_at=None)
@@ -70,7 +70,7 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
     if same is not None:
         return same
     if unfinished.count() >= MAX_UNFINISHED:
-        message = _("%(count)s of your pushes are not done yet. Wait for them, or stop some.")
+        message = _("%(count)s of your exports are not done yet. Wait for them, or stop some.")
         raise CannotPush(message % {"count": MAX_UNFINISHED})
     push: Push = Push.objects.create(
         target=target, target_name=target.name, version=version, model_name=str(version)[:130], owner=user,
@@ -94,7 +94,7 @@ def again(push: Push, *, by: User) -> Push:
         Invalid: see `submit`.
     """
     if push.version is None or push.target is None:
-        raise CannotPush(_("Its version or its target is gone."))
+        raise CannotPush(_("The version or the target was deleted."))
     return submit(user=by, version=push.version, target=push.target, content=push.content)
 
 

@@ -38,11 +38,12 @@ class S3:
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option("bucket", _("Bucket"), required=True),
-        Option("prefix", _("Folder in the bucket"), _("models/edge; empty: at the top.")),
-        Option("region", _("Region"), _("Stores of the house mostly take us-east-1."), required=True,
+        Option("prefix", _("Folder in the bucket"), _("models/edge; default: top level.")),
+        Option("region", _("Region"), _("Self-hosted stores usually accept us-east-1."), required=True,
                default="us-east-1"),
         Option("access_key", _("Access key"), required=True),
-        Option("path_style", _("Bucket in the path"), _("Off: the bucket is part of the host name, as AWS prefers."),
+        Option("path_style", _("Path-style addressing"), _("Off: the bucket is part of the host name, as preferred "
+                                                           "by AWS."),
                default=True, yes_no=True),
     )  # fmt: skip
     secret_label: ClassVar[Any] = _("Secret key")
@@ -56,13 +57,13 @@ class S3:
             Invalid.
         """
         if not BUCKET.match(destination.option("bucket")) or ".." in destination.option("bucket"):
-            raise Invalid(_("This is no name of a bucket."), field="option_bucket")
+            raise Invalid(_("Invalid bucket name."), field="option_bucket")
         if not REGION.match(destination.option("region")):
-            raise Invalid(_("This is no name of a region."), field="option_region")
+            raise Invalid(_("Invalid region name."), field="option_region")
         if urlsplit(destination.address).path.strip("/"):
-            raise Invalid(_("The endpoint has no path; the bucket is an option."), field="address")
+            raise Invalid(_("The endpoint must not have a path; the bucket is an option."), field="address")
         if set(destination.option("access_key")) & set("/, ="):
-            raise Invalid(_("This is no access key."), field="option_access_key")
+            raise Invalid(_("Invalid access key."), field="option_access_key")
 
     def test(self, destination: Destination) -> Tested:
         """List zero objects of the bucket. A key that may put but not list is distinguished from an unknown key."""

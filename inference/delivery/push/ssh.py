@@ -34,7 +34,7 @@ SUM = re.compile(r"\\?([0-9a-f]{64})[ \n]")
 
 class Ssh:
     code: ClassVar[str] = "ssh"
-    label: ClassVar[Any] = _("Machine by SSH")
+    label: ClassVar[Any] = _("SSH host")
     ports: ClassVar[Mapping[str, int]] = {"ssh": 22, "sftp": 22}
     address_help: ClassVar[Any] = _("ssh://gate.example.org:22/srv/models; below the home folder: ssh://HOST/~/models")
     options: ClassVar[tuple[Option, ...]] = (Option("username", _("Username"), required=True),)
@@ -53,7 +53,7 @@ class Ssh:
             try:
                 asyncssh.import_private_key(destination.secret.strip() + "\n")
             except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError):
-                message = _("This is no private key without a passphrase. Make one for this purpose alone.")
+                message = _("Expected a private key without a passphrase. Create one for this purpose only.")
                 raise Invalid(message, field="secret") from None
 
     def test(self, destination: Destination) -> Tested:

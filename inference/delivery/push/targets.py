@@ -73,11 +73,11 @@ def check(
             raise Invalid(TITLE.message, field="name")
     with refusals:
         if protocol is None:
-            message = _("There is no kind “%(kind)s”. There are: %(known)s.")
+            message = _("Unknown kind “%(kind)s”. Available kinds: %(known)s.")
             raise Invalid(message % {"kind": kind[:50], "known": ", ".join(PROTOCOLS)}, field="kind")
     with refusals:
         if visibility not in UsableBy.values:
-            raise Invalid(_("A target is for you alone, or for your groups."), field="visibility")
+            raise Invalid(_("The visibility of a target must be private or groups."), field="visibility")
     if protocol is not None:
         with refusals:
             if address is not None:
@@ -96,10 +96,10 @@ def check(
 
 def _check_address(protocol: PushProtocol, address: str) -> None:
     if len(address) > LONGEST_ADDRESS or not is_sound(address):
-        message = _("An address has at most %(most)s characters.")
+        message = _("An address can have at most %(most)s characters.")
         raise Invalid(message % {"most": LONGEST_ADDRESS}, field="address")
     if "?" in address or "#" in address:
-        message = _("The address has no question mark and no number sign: what is secret belongs into the secret.")
+        message = _("The address must not contain a question mark or number sign: put secrets into the secret field.")
         raise Invalid(message, field="address")
     try:
         outbound.resolve(address, allowed=settings.PUSH_ALLOWED, ports=protocol.ports)
@@ -128,7 +128,7 @@ def checked_options(kind: str, options: Mapping[str, Any], *, quiet: bool = Fals
     by_name = {option.name: option for option in protocol.options}
     for name in options:
         if name not in by_name:
-            message = _("This kind of target has no option “%(name)s”. It has: %(known)s.")
+            message = _("This kind of target has no option “%(name)s”. Available options: %(known)s.")
             facts = {"name": str(name)[:50], "known": ", ".join(by_name) or "–"}
             raise Invalid(message % facts, field="options")
     for option in protocol.options:
@@ -139,10 +139,10 @@ def checked_options(kind: str, options: Mapping[str, Any], *, quiet: bool = Fals
             is_valid = isinstance(value, str) and len(value) <= LONGEST_OPTION and is_sound(value)
             is_valid = is_valid and value.isprintable()
         if not is_valid:
-            message = _("The option “%(name)s” has no such value.")
+            message = _("Invalid value of the option “%(name)s”.")
             raise Invalid(message % {"name": option.name}, field="options")
         if option.required and not value and not quiet:
-            message = _("The option “%(name)s” is needed.")
+            message = _("The option “%(name)s” is required.")
             raise Invalid(message % {"name": option.name}, field=f"option_{option.name}")
         values[option.name] = value.strip() if isinstance(value, str) else value
     return values
@@ -152,25 +152,27 @@ def _check_secret(protocol: PushProtocol, secret: str | None) -> None:
     if secret is None:
         return
     if protocol.secret_required and not secret:
-        raise Invalid(_("This kind of target needs a secret."), field="secret")
+        raise Invalid(_("This kind of target requires a secret."), field="secret")
     if len(secret) > LONGEST_SECRET or not is_sound(secret):
         raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_SECRET}, field="secret")
     key = secret.lstrip().startswith("-----BEGIN")
     if not key and not (secret.isprintable() and secret.isascii()):
-        raise Invalid(_("A secret is one line of plain letters, digits and signs."), field="secret")
+        raise Invalid(_("A secret must be one line of letters, digits and ASCII symbols."), field="secret")
 
 
 def _check_ca(protocol: PushProtocol, ca: str) -> None:
     if not ca.strip():
         return
     if not protocol.has_ca:
-        raise Invalid(_("This kind of target knows no certificates."), field="ca")
+        raise Invalid(_("This kind of target does not use certificates."), field="ca")
     if len(ca) > LONGEST_CA:
         raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_CA}, field="ca")
     try:
         ssl.create_default_context().load_verify_locations(cadata=ca.strip())
     except (ssl.SSLError, ValueError, TypeError):
-        raise Invalid(_("This is no certificate in PEM. Paste it from BEGIN to END."), field="ca") from None
+        raise Invalid(
+            _("This is not a PEM certificate. Paste all of it, including the first and last line."), field="ca"
+        ) from None
 
 
 def change(
@@ -195,7 +197,7 @@ def change(
     check(kind=target.kind, secret=secret if secret or not target.secret else None, **changed)
     moved = address != target.address or _may_reach_another_server(target, changed)
     if moved and target.secret and not secret:
-        message = _("Give the secret once more: what is kept was given for the former address and authority.")
+        message = _("Enter the secret again: the stored one belongs to the previous address and certificate authority.")
         raise Invalid(message, field="secret")
     if address != target.address:
         changed["host_key"] = ""
@@ -259,7 +261,7 @@ def _sealed(secret: str) -> str:
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(_("You already have a target called “%(name)s”.") % {"name": name})
+    return NameTaken(_("You already have a target named “%(name)s”.") % {"name": name})
 
 
 def fingerprint(target: PushTarget) -> str:

@@ -41,19 +41,19 @@ class PushTargetPages(ObjectPages[PushTarget]):
         Column(_("Kind"), "row.way", sort="kind"),
         Column(_("Address"), "row.address", css="mono small wrap-any"),
         Column(_("Tested"), template="inference/_push_tested.html"),
-        Column(_("Usable by"), "row.get_visibility_display"),
+        Column(_("Visible to"), "row.get_visibility_display"),
         Column(_("Owner"), "row.owner", sort="owner"),
     )
     region, art = "push-targets", "models"
-    title = _("Push targets")
-    lead = _("Places of your own that models are pushed to: a server, a bucket, a machine, a registry.")
+    title = _("Export targets")
+    lead = _("Your own destinations for models: a server, a bucket, a host, a registry.")
     filter_label, no_match_text = _("Filter targets"), _("No target matches.")
-    empty_text = _("No targets yet. Add the place that your models shall go to; then push them from their pages.")
+    empty_text = _("No targets yet. Add a destination for your models; then export them from their pages.")
     new_title, save_label = _("New target"), _("Save and test")
-    form_lead = _("It is tested when you save. Secrets are kept encrypted and never shown again.")
+    form_lead = _("The target is tested when you save it. Secrets are stored encrypted and never shown again.")
     delete_title = _("Delete this target")
-    delete_goes = _("Its secret goes, and pushes to it that are not done fail.")
-    delete_stays = _("What was pushed there stays.")
+    delete_goes = _("Deletes its secret; unfinished pushes to it fail.")
+    delete_stays = _("Exported files are kept.")
     form_template, detail_template = "inference/push_target_form.html", "inference/push_target.html"
 
     @property
@@ -99,7 +99,7 @@ class PushTargetPages(ObjectPages[PushTarget]):
     def test(self, request: SignedInRequest, row: PushTarget) -> None:
         """Test the connection with the credentials."""
         if targets.test(row):
-            messages.success(request, gettext("%(name)s answers and takes the credentials.") % {"name": row.name})
+            messages.success(request, gettext("%(name)s responds and accepts the credentials.") % {"name": row.name})
         else:
             messages.error(request, str(row.message))
 

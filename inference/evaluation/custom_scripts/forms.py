@@ -22,29 +22,33 @@ class ScriptFields(CodeFields):
     keeps_files = ("code_archive",)  # as a snapshot, see `take_code`
     saved_code: CodeSnapshot | None = None
     start_file = forms.CharField(
-        label=gettext_lazy("Start file"),
+        label=gettext_lazy("Entry point"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("A Python file in the code, for instance evaluate.py. Left empty: no own script."),
+        help_text=gettext_lazy(
+            "A Python file in the code, for example evaluate.py. Leave empty for the built-in evaluation."
+        ),
     )
     arguments = forms.CharField(
-        label=gettext_lazy("Run parameters"),
+        label=gettext_lazy("Arguments"),
         max_length=2000,
         required=False,
-        help_text=gettext_lazy("Words after the start file. {model}, {data}, {output} and {params} become paths."),
+        help_text=gettext_lazy(
+            "Arguments after the entry point. {model}, {data}, {output} and {params} are replaced by paths."
+        ),
     )
     pairs = forms.CharField(
         label=gettext_lazy("Parameter file"),
         max_length=20_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
-        help_text=gettext_lazy("One name = value a line. Your code reads them from the file in AIP_PARAMS."),
+        help_text=gettext_lazy("One name = value per line. Your code reads them from the file in AIP_PARAMS."),
     )
     output_path = forms.CharField(
         label=gettext_lazy("Output path"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("The folder your code writes to, for instance runs. Left empty: AIP_OUTPUT_DIR."),
+        help_text=gettext_lazy("The folder your code writes to, for example runs. Default: AIP_OUTPUT_DIR."),
     )
     image = ImageChoice()
     SCRIPT = ("code_archive", "home_path", "start_file", "arguments", "pairs", "output_path", "image")
@@ -56,10 +60,10 @@ class ScriptFields(CodeFields):
         """Say at their fields that code or start file are missing, where one of them is there."""
         brought = data.get("code_archive") or data.get("home_path")
         if brought and not data.get("start_file") and not self.errors.get("start_file"):
-            self.add_error("start_file", _("Say which file of your code judges, for instance evaluate.py."))
+            self.add_error("start_file", _("Specify the evaluation file of your code, for example evaluate.py."))
         wrong = self.errors.get("code_archive") or self.errors.get("home_path")
         if data.get("start_file") and not (brought or data.get("snapshot") or self.saved_code or wrong):
-            self.add_error("code_archive", _("Choose an archive, or name a folder in your home."))
+            self.add_error("code_archive", _("Choose an archive, or a folder in your home."))
 
     def kept_code(self) -> CodeSnapshot | None:
         return super().kept_code() or self.saved_code

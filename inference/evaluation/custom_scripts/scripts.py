@@ -78,9 +78,9 @@ def check(user: User, request: ScriptRequest) -> dict[str, Any]:
         check_parts(arguments=request.arguments, output_path=request.output_path)
     with refusals:
         if not request.start_file:
-            raise snapshots.BadStartFile(_("Say which file of your code judges, for instance evaluate.py."))
+            raise snapshots.BadStartFile(_("Specify the evaluation file of your code, for example evaluate.py."))
         if request.code is None:
-            raise Invalid(_("Bring the code that the start file is in."), field="code")
+            raise Invalid(_("Upload the code that contains the entry point."), field="code")
         snapshots.check_start_file(request.code, request.start_file)
     with refusals:
         params = parameters.plain_pairs(request.params)
@@ -102,7 +102,7 @@ def check_data(user: User, version: DatasetVersion, split: str) -> None:
         data_checks.check_readable(user, version)
     with refusals:
         if split == UNSEEN:
-            message = _("An own script is not told which images the model learned from. Choose another split.")
+            message = _("A custom script does not receive the training images of the model. Choose another split.")
             raise Invalid(message, field="split")
     refusals.end()
 

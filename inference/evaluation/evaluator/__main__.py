@@ -96,7 +96,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         predictor.report_computing(predictor.step + predictor.whole)
     for name, text in scoring.files(lines).items():
         write(run.outputs / name, text)
-    notes += [f"{path} cannot be read and was left out." for path in predictor.unreadable]
+    notes += [f"{path} cannot be read and was skipped." for path in predictor.unreadable]
     evaluation = {
         "format": 1,
         "task": spec.task,

@@ -33,7 +33,7 @@ class EvaluationSetForm(EvaluationForm):
             self.fields.pop(name, None)
         self.fields["name"] = forms.CharField(label=_("Name"), max_length=50, validators=[TITLE])
         self.fields["version"].required = False
-        self.fields["version"].empty_label = _("None: whoever begins with it names one")  # type: ignore[attr-defined]  # a choice among rows
+        self.fields["version"].empty_label = _("None: each user of the set chooses one")  # type: ignore[attr-defined]  # a choice among rows
 
     def content(self) -> dict[str, Any]:
         """Arguments of `sets.save`."""

@@ -96,7 +96,7 @@ def set_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a set; evaluations made with it stay."""
     row = get_object_or_404(EvaluationSet.objects.editable_by(request.user), pk=pk)
     row.delete()
-    messages.info(request, _("Parameter set %(name)s is removed.") % {"name": row.name})
+    messages.info(request, _("Parameter set %(name)s deleted.") % {"name": row.name})
     if request.htmx:
         return HttpResponse(status=204, headers={"HX-Redirect": reverse("inference:evaluation-sets")})
     return redirect("inference:evaluation-sets")

@@ -13,7 +13,7 @@ from inference.registry.task_labels import NONE
 VERDICTS = {
     BETTER: (gettext_lazy("better"), "ok"),
     WORSE: (gettext_lazy("worse"), "fail"),
-    NO_DIFFERENCE: (gettext_lazy("not a difference"), "info"),
+    NO_DIFFERENCE: (gettext_lazy("not significant"), "info"),
 }
 
 

@@ -63,11 +63,11 @@ def draw(content: Mapping[str, Any]) -> list[tuple[str, Chart]]:
     points = [(row["recall"], row["precision"]) for row in reversed(rows) if row["answered"]]
     by_score = [(float(at), row["f1"]) for at, row in zip(content["thresholds"], rows, strict=True)]
     share = _("%(name)s (0 to 1)")
-    names = (_("Recall"), _("Precision"), _("Score threshold"), "F1")
+    names = (_("Recall"), _("Precision"), _("Confidence threshold"), "F1")
     recall, precision, score, f1 = (share % {"name": name} for name in names)
     return [
-        (_("Precision by recall"), _chart(_("Precision by recall"), points, recall, precision)),
-        (_("F1 by score threshold"), _chart(_("F1 by score threshold"), by_score, score, f1)),
+        (_("Precision-recall curve"), _chart(_("Precision-recall curve"), points, recall, precision)),
+        (_("F1 by confidence threshold"), _chart(_("F1 by confidence threshold"), by_score, score, f1)),
     ]
 
 

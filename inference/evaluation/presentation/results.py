@@ -19,18 +19,18 @@ from inference.kit.task_kinds import TASKS
 TABLE_STEP = 5  # thresholds from a row of the table of costs to the next
 
 MISTAKE_LABELS = {
-    "class": (gettext_lazy("Class"), gettext_lazy("found, but called something else")),
-    "location": (gettext_lazy("Location"), gettext_lazy("the right class, but the box is off (overlap 0.1 to 0.5)")),
-    "both": (gettext_lazy("Class and location"), gettext_lazy("neither the class nor the place is right")),
-    "duplicate": (gettext_lazy("Duplicate"), gettext_lazy("found once more")),
-    "background": (gettext_lazy("Background"), gettext_lazy("nothing is there")),
-    "missed": (gettext_lazy("Missed"), gettext_lazy("an object that no answer is about")),
+    "class": (gettext_lazy("Class"), gettext_lazy("detected with the wrong class")),
+    "location": (gettext_lazy("Location"), gettext_lazy("correct class, but inaccurate box (IoU 0.1 to 0.5)")),
+    "both": (gettext_lazy("Class and location"), gettext_lazy("neither class nor location is correct")),
+    "duplicate": (gettext_lazy("Duplicate"), gettext_lazy("detected more than once")),
+    "background": (gettext_lazy("Background"), gettext_lazy("no object")),
+    "missed": (gettext_lazy("Missed"), gettext_lazy("an object without a prediction")),
 }
 ALTERED_LABELS = {
     "blur": gettext_lazy("Blur"),
     "noise": gettext_lazy("Noise"),
     "jpeg": gettext_lazy("JPEG"),
-    "brightness": gettext_lazy("Too bright"),
+    "brightness": gettext_lazy("Overexposure"),
     "rotation": gettext_lazy("Rotated"),
 }
 
@@ -71,9 +71,9 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
         ],
         "chart": Chart(
             label=_("%(figure)s by strength of the alteration") % {"figure": figure},
-            across_label=_("Strength of the alteration"), up_label=figure,
+            across_label=_("Severity of the corruption"), up_label=figure,
             lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.count_ticks(frame.top)),
-            across=frame.across([(0, _("none")), (1, _("little")), (2, _("more")), (3, _("much"))]),
+            across=frame.across([(0, _("none")), (1, _("low")), (2, _("high")), (3, _("high"))]),
             keys=[Key(str(ALTERED_LABELS[kind]), "line", number) for number, kind in enumerate(values, 1)],
         ),
     }  # fmt: skip
@@ -89,18 +89,18 @@ def reliability_chart(reliability: Reliability) -> Chart:
     frame = Frame()
     bars = [
         frame.bar(row.low, row.high, row.right,
-                  _("%(low)s to %(high)s: %(right)s right of %(count)s, mean score %(score)s") % {
+                  _("%(low)s to %(high)s: %(right)s of %(count)s correct, mean confidence %(score)s") % {
                       "low": f"{row.low:.2f}", "high": f"{row.high:.2f}", "right": f"{row.right:.3f}",
                       "count": row.count, "score": f"{row.score:.3f}"})
         for row in reliability.bins if row.right is not None
     ]  # fmt: skip
     return Chart(
-        label=_("Share of right answers by score"), bars=bars, lines=[frame.line([(0, 0), (1, 1)], colour=8)],
+        label=_("Accuracy by confidence"), bars=bars, lines=[frame.line([(0, 0), (1, 1)], colour=8)],
         across=frame.across(charts.SHARES), up=frame.up(charts.SHARES),
-        across_label=_("Score (0 to 1)"), up_label=_("Share that is right (0 to 1)"),
-        keys=[Key(_("answers with such a score"), "bar"), Key(_("scores that are probabilities"), "line", 8)],
+        across_label=_("Confidence (0 to 1)"), up_label=_("Share of correct predictions (0 to 1)"),
+        keys=[Key(_("predictions with this confidence"), "bar"), Key(_("perfect calibration"), "line", 8)],
         table=Table(
-            [_("Score"), _("Answers"), _("Share right"), _("Mean score")],
+            [_("Score"), _("Prediction"), _("Share correct"), _("Mean score")],
             [[f"{row.low:.2f} – {row.high:.2f}", f"{row.count:,}", _three(row.right), _three(row.score)]
              for row in reliability.bins if row.count],
         ),
@@ -118,14 +118,14 @@ def cost_chart(costs: Costs) -> Chart:
     best = _("%(cost)s at %(threshold)s") % {"cost": f"{costs.costs[costs.best]:,.6g}",
                                              "threshold": f"{costs.threshold:.2f}"}  # fmt: skip
     return Chart(
-        label=_("Cost by score threshold"),
+        label=_("Cost by confidence threshold"),
         lines=[frame.line(list(zip(costs.thresholds, costs.costs, strict=True)))],
         marks=[frame.mark(costs.threshold, costs.costs[costs.best], best)],
         across=frame.across(charts.SHARES), up=frame.up(charts.count_ticks(top)),
-        across_label=_("Score threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
-        keys=[Key(_("cost"), "line"), Key(_("cheapest: %(where)s") % {"where": best}, "dot")],
+        across_label=_("Confidence threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
+        keys=[Key(_("cost"), "line"), Key(_("lowest: %(where)s") % {"where": best}, "dot")],
         table=Table(
-            [_("Score threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],
+            [_("Confidence threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],
             [[f"{costs.thresholds[at]:.2f}", f"{costs.costs[at]:,.6g}", f"{costs.wrong[at]:,.0f}",
               f"{costs.missed[at]:,.0f}"] for at in sorted({*range(0, len(costs.costs), TABLE_STEP), costs.best})],
         ),

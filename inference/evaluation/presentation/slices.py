@@ -16,12 +16,12 @@ from inference.kit.task_kinds import TASKS
 
 BY_LABELS = {
     SPLIT: gettext_lazy("Split"),
-    PIXELS: gettext_lazy("Size of the image"),
+    PIXELS: gettext_lazy("Image size"),
     LIGHT: gettext_lazy("Brightness"),
-    COUNT: gettext_lazy("Objects on it"),
-    OBJECT: gettext_lazy("Size of objects"),
+    COUNT: gettext_lazy("Objects per image"),
+    OBJECT: gettext_lazy("Object size"),
     MARK: gettext_lazy("Mark"),
-    ASKED: gettext_lazy("Asked for"),
+    ASKED: gettext_lazy("Requested"),
 }
 NAME_LABELS = {
     (PIXELS, "small"): gettext_lazy("below 0.25 million pixels"),
@@ -81,5 +81,5 @@ def name_word(part: Slice) -> Any:
     if part.by == ASKED:
         return _("your images")
     if part.by == SPLIT:
-        return SPLIT_LABELS.get(part.name, _("in no split")) if part.name in ("none", *SPLIT_LABELS) else part.name
+        return SPLIT_LABELS.get(part.name, _("without split")) if part.name in ("none", *SPLIT_LABELS) else part.name
     return NAME_LABELS.get((part.by, part.name), part.name)

@@ -30,7 +30,7 @@ def left_out(task: str, content: Mapping[str, Any]) -> str:
     hidden = [figure for figure in _figures(task) if _says_nothing(figure, content)]
     if not hidden:
         return ""
-    message = _("%(figures)s is left out: of %(count)s classes or fewer it is 1 whatever a model answers.")
+    message = _("%(figures)s is omitted: with %(count)s classes or fewer it is always 1.")
     names = ", ".join(_(figure.label) for figure in hidden)
     return message % {"figures": names, "count": hidden[0].least_classes - 1}
 
@@ -48,7 +48,10 @@ def conditions(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
     if threshold <= 0:
         rule = _("%(metrics)s: the most probable class of each image.") % {"metrics": names}
     else:
-        rule = _("%(metrics)s: at score threshold %(threshold)s.") % {"metrics": names, "threshold": f"{threshold:.2f}"}
+        rule = _("%(metrics)s: at confidence threshold %(threshold)s.") % {
+            "metrics": names,
+            "threshold": f"{threshold:.2f}",
+        }
     return f"{text} {rule}"
 
 

@@ -138,8 +138,8 @@ class Figure:
 
 #: Below the figures of detectors: what the manual of the first platform shows beside them.
 LOSSES = (
-    "Classification_Loss, Localization_Loss, Regularization_Loss and Total_Loss are not shown: they belong to a "
-    "training, and a model’s file does not say which losses it learned by. They stand on the page of its training."
+    "Classification_Loss, Localization_Loss, Regularization_Loss and Total_Loss are not shown: they depend on "
+    "the losses used in training, which a model file does not contain. See the page of the training job."
 )
 
 

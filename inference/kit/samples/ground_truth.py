@@ -159,11 +159,13 @@ def match_classes(
     for index, model_class in enumerate(model):
         class_id = exact.get(model_class.name, loose.get(model_class.name.strip().lower()))
         if class_id is None:
-            notes.append(f"The model's class “{model_class.name}” is not in the dataset; its answers are left out.")
+            notes.append(
+                f"The class “{model_class.name}” of the model is not in the dataset; its predictions are ignored."
+            )
         else:
             mapping[index] = class_id
     if not mapping:
-        raise Unfit("The model and the dataset share no class name.")
+        raise Unfit("The model and the dataset have no class name in common.")
     missed = {c.id for c in truth} - set(mapping.values())
-    notes += [f"The model does not know the class “{c.name}”." for c in truth if c.id in missed and not strangers]
+    notes += [f"The model does not have the class “{c.name}”." for c in truth if c.id in missed and not strangers]
     return mapping, notes

@@ -38,9 +38,7 @@ class AnnotateStep(StepKind):
 
     name = "annotate"
     label = gettext_lazy("Annotate with a model")
-    description = gettext_lazy(
-        "Lets a model annotate the images that nobody has annotated yet; the others stay as they are."
-    )
+    description = gettext_lazy("Runs a model on images without annotations; other images do not change.")
     group = "people"
     icon = "predict"
     computes = True
@@ -48,8 +46,9 @@ class AnnotateStep(StepKind):
     inputs = (DATA, Port("model", gettext_lazy("Model"), "model"))
     outputs = (DATA, FIGURES)
     params = (
-        Param("min_score", gettext_lazy("Lowest score"), form="number", default=None, low=0, high=1, help=gettext_lazy(
-            "Answers below it are left out. Empty: what was best when the model was evaluated last.")),
+        Param("min_score", gettext_lazy("Minimum confidence"), form="number", default=None, low=0, high=1,
+              help=gettext_lazy(
+            "Predictions below are ignored. Default: the best threshold of the last evaluation.")),
         INTO,
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
@@ -104,7 +103,7 @@ def _drafted(request: Mapping[str, Any], user: User) -> Import:
     prediction = Prediction.objects.filter(pk=request["prediction"]).select_related("job").first()
     dataset = rows.dataset_by_number(request["into"], user)
     if prediction is None:
-        raise StepFailed(_("Its job was deleted."))
+        raise StepFailed(_("The job was deleted."))
     version = versions.version_of(request, user)
     return completion.start(
         prediction=prediction, version=version, dataset=dataset, min_score=request["min_score"], by=user
@@ -115,10 +114,8 @@ class PeopleStep(StepKind):
     """Waits until people have annotated enough, and takes what they made as a version."""
 
     name = "people"
-    label = gettext_lazy("Annotation by people")
-    description = gettext_lazy(
-        "Waits until people have annotated enough images of a project, and makes a version of them."
-    )
+    label = gettext_lazy("Manual annotation")
+    description = gettext_lazy("Waits until enough images of a project are annotated, and creates a version from them.")
     group = "people"
     icon = "annotation"
     acts = True  # people go on meanwhile
@@ -127,27 +124,27 @@ class PeopleStep(StepKind):
     outputs = (
         DATA,
         FIGURES,
-        Port("enough", gettext_lazy("Enough"), "signal"),
+        Port("enough", gettext_lazy("Sufficient"), "signal"),
         Port("too_few", gettext_lazy("Too few"), "signal"),
     )
     params = (
-        Param("project", gettext_lazy("Project"), required=True, help=gettext_lazy("Its name or number.")),
+        Param("project", gettext_lazy("Project"), required=True, help=gettext_lazy("The name or number.")),
         Param("dataset", gettext_lazy("Dataset"), default="", help=gettext_lazy(
-            "Which one of the project. Empty: the newest.")),
+            "Dataset of the project. Default: the newest.")),
         Param("until", gettext_lazy("Wait for"), form="choice", default="new", choices=(
             ("new", gettext_lazy("New images")), ("all", gettext_lazy("All images")))),
         Param("at_least", gettext_lazy("New images"), form="whole", default=1, low=0, high=1_000_000, help=gettext_lazy(
-            "Since the last run of this pipeline that ended well.")),
-        Param("count", gettext_lazy("What counts"), form="choice", default="accepted", choices=(
+            "Since the last successful run of this pipeline.")),
+        Param("count", gettext_lazy("Value"), form="choice", default="accepted", choices=(
             ("accepted", gettext_lazy("Accepted images")),
             ("submitted", gettext_lazy("Submitted and accepted images")))),
         Param("since", gettext_lazy("New since"), default="", help=gettext_lazy(
-            "A version of the data, such as 3, in place of the last run.")),
-        Param("hours", gettext_lazy("Hours to wait"), form="number", default=None, low=0, high=8760,
-              help=gettext_lazy("Empty: as long as it takes. 0: it looks once.")),
-        Param("at_expiry", gettext_lazy("When it takes longer"), form="choice", default="fail", choices=(
-            ("fail", gettext_lazy("The step fails")), ("too_few", gettext_lazy("Answer “too few”, without data")),
-            ("go_on", gettext_lazy("Go on with what is there")))),
+            "A version of the data, such as 3, instead of the last run.")),
+        Param("hours", gettext_lazy("Maximum hours to wait"), form="number", default=None, low=0, high=8760,
+              help=gettext_lazy("Leave empty for no time limit. 0: checks once.")),
+        Param("at_expiry", gettext_lazy("After the time limit"), form="choice", default="fail", choices=(
+            ("fail", gettext_lazy("The step fails")), ("too_few", gettext_lazy("Result “too few”, without data")),
+            ("go_on", gettext_lazy("Continue with the available images")))),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -184,7 +181,7 @@ class PeopleStep(StepKind):
         stored = row.kept
         annotation_set = AnnotationSet.objects.editable_by(row.run.owner).filter(pk=stored["set"]).first()
         if annotation_set is None:
-            raise StepFailed(_("The annotation project is gone, or not for you any more."))
+            raise StepFailed(_("The annotation project was deleted or is not accessible to you any more."))
         if "export" in stored:
             return self._made(row)
         new = new_images(annotation_set, stored["count"], parse_datetime(stored["since"]) if stored["since"] else None)
@@ -195,7 +192,7 @@ class PeopleStep(StepKind):
             if stored["at_expiry"] == "too_few":
                 return Done({"figures": figures({"new_images": new}, row)}, "too_few")
             if stored["at_expiry"] == "fail":
-                message = _("%(new)s new images came in time, of the %(wanted)s that were waited for.")
+                message = _("%(new)s of %(wanted)s new images were annotated in time.")
                 wanted = (
                     stored["at_least"]
                     if stored["until"] == "new"
@@ -221,9 +218,9 @@ class PeopleStep(StepKind):
     def _made(self, row: StepRun) -> Done | None:
         export = Export.objects.select_related("version__dataset").filter(pk=row.kept["export"]).first()
         if export is None:
-            raise StepFailed(_("Its conversion was deleted."))
+            raise StepFailed(_("The conversion was deleted."))
         if export.state == Export.State.FAILED:
-            raise StepFailed(export.detail or _("Its conversion failed."))
+            raise StepFailed(export.detail or _("The conversion failed."))
         if export.is_live or export.version is None:
             return None
         return Done(versions.outputs_of(export.version, row, new_images=row.kept["new"]), "enough")
@@ -245,14 +242,16 @@ def set_named(project: str, name: str, user: User) -> AnnotationSet:
     if not chosen and (number := ids.number(project)):
         chosen = list(editable.filter(pk=number))
     if not chosen:
-        message = _("There is no annotation project “%(name)s” that you manage.")
+        message = _("Annotation project “%(name)s” not found, or you do not manage it.")
         raise Invalid(message % {"name": project[:80]}, field="project")
     sets = AnnotationSet.objects.filter(project=chosen[0]).select_related("source__dataset")
     annotation_set: AnnotationSet | None = (sets.filter(name=name) if name else sets).order_by("-pk").first()
     if annotation_set is None:
         names = ", ".join(sets.values_list("name", flat=True)[:10]) or _("none")
         facts = {"project": chosen[0], "name": name[:80], "known": names}
-        raise Invalid(_("%(project)s has no dataset “%(name)s”. It has: %(known)s.") % facts, field="dataset")
+        raise Invalid(
+            _("%(project)s has no dataset “%(name)s”. Available datasets: %(known)s.") % facts, field="dataset"
+        )
     return annotation_set
 
 

@@ -23,10 +23,10 @@ def check(params: Mapping[str, Any], own: Collection[str]) -> None:
     for name in ("params", "request"):
         with refusals:
             if not isinstance(params.get(name) or {}, Mapping):
-                raise Invalid(_("Give an object: names and their values."), field=name)
+                raise Invalid(_("Enter an object: names and values."), field=name)
     more = params.get("request")
     reserved = [name for name in more if name in own] if isinstance(more, Mapping) else []
     with refusals:
         if reserved:
-            raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(reserved)}, field="request")
+            raise Invalid(_("Set by the step itself: %(names)s.") % {"names": ", ".join(reserved)}, field="request")
     refusals.end()

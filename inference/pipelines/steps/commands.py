@@ -37,9 +37,7 @@ class CommandStep(StepKind):
 
     name = "command"
     label = gettext_lazy("Command")
-    description = gettext_lazy(
-        "Runs any command as a job. Numbers that it writes to $AIP_OUTPUT_DIR/metrics.json are figures."
-    )
+    description = gettext_lazy("Runs any command as a job. Numbers in $AIP_OUTPUT_DIR/metrics.json become metrics.")
     group = "other"
     icon = "code"
     acts = True  # the effects of a command are unknown
@@ -48,22 +46,23 @@ class CommandStep(StepKind):
         Port("data", gettext_lazy("Data"), "dataset", optional=True, many=True),
         Port("after", gettext_lazy("After"), "any", optional=True, many=True),
     )
-    outputs = (Port("figures", gettext_lazy("Figures"), "figures"), Port("items", gettext_lazy("Items"), "list"))
+    outputs = (Port("figures", gettext_lazy("Metrics"), "figures"), Port("items", gettext_lazy("Items"), "list"))
     params = (
         Param("command", gettext_lazy("Command"), form="long", required=True),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=128),
         Param("cpus", gettext_lazy("Cores"), form="number", default=1, low=0.1, high=1024),
         Param("secrets", gettext_lazy("Secrets"), form="secrets", default=None, help=gettext_lazy(
-            "Names of secrets of whoever runs the pipeline. The command gets each as a variable of its name.")),
-        Param("request", gettext_lazy("More of the request"), form="json", default=None,
-              help=gettext_lazy("JSON with further fields of the API for commands: image, variables, cluster …")),
+            "Names of secrets of the user who runs the pipeline. The command gets each as an environment "
+            "variable of the same name.")),
+        Param("request", gettext_lazy("Additional fields"), form="json", default=None,
+              help=gettext_lazy("JSON with additional fields of the API for custom jobs: image, variables, cluster …")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         request, refusals = params.get("request") or {}, Refusals()
         with refusals:
             if not isinstance(request, Mapping):
-                raise Invalid(_("Give an object: names and their values."), field="request")
+                raise Invalid(_("Enter an object: names and values."), field="request")
             secrets.check_request(request)
         with refusals:
             named_secrets.check(user, params.get("secrets") or ())
@@ -125,19 +124,19 @@ class NotifyStep(StepKind):
 
     name = "notify"
     label = gettext_lazy("Notify")
-    description = gettext_lazy("Tells people something, by the bell and as each of them chose: mail, webhook.")
+    description = gettext_lazy("Notifies users through their channels: bell, email, webhook.")
     group = "other"
     icon = "mail"
     acts = True
     needs = Action.JOBS_SUBMIT
     inputs = (
         Port("for", gettext_lazy("After"), "any", optional=True, many=True),
-        Port(metric_texts.PORT, gettext_lazy("Figures"), "figures", optional=True, many=True),
+        Port(metric_texts.PORT, gettext_lazy("Metrics"), "figures", optional=True, many=True),
     )
     params = (
         Param("text", gettext_lazy("Text"), form="long", required=True, help=metric_texts.HELP),
-        Param("people", gettext_lazy("People"), default="", help=gettext_lazy(
-            "Usernames with commas between them. Empty: the owner of the run.")),
+        Param("people", gettext_lazy("Users"), default="", help=gettext_lazy(
+            "Usernames separated by commas. Default: the owner of the run.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:

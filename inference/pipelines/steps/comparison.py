@@ -46,7 +46,9 @@ class CompareStep(long_running.LastingStep):
 
     name = "compare"
     label = gettext_lazy("Compare")
-    description = gettext_lazy("Compares a candidate with the champion on the same images: which differences are real?")
+    description = gettext_lazy(
+        "Compares a candidate with the champion on the same images and tests the differences for significance."
+    )
     group = "judge"
     icon = "compare"
     needs = Action.EVALUATIONS_SUBMIT
@@ -54,14 +56,15 @@ class CompareStep(long_running.LastingStep):
         Port("figures", gettext_lazy("Evaluation of the candidate"), "figures"),
         Port("champion", gettext_lazy("Champion"), "any", optional=True),
     )
-    outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
+    outputs = (Port("figures", gettext_lazy("Metrics"), "figures"),)
     params = (
         Param("champion", gettext_lazy("Champion by name"), default="", help=gettext_lazy(
-            "Such as cells@champion, where no link says it.")),
-        Param("first", gettext_lazy("A first candidate passes"), form="yesno", default=False, help=gettext_lazy(
-            "Where the model has no version of this name yet, the candidate counts as better. Else the step fails.")),
+            "Such as cells@champion, if not connected.")),
+        Param("first", gettext_lazy("Accept a first candidate"), form="yesno", default=False, help=gettext_lazy(
+            "If the model has no version with this alias yet, the candidate counts as better. Otherwise the "
+            "step fails.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
-              help=gettext_lazy("For an evaluation of the champion, where there is none yet.")),
+              help=gettext_lazy("For an evaluation of the champion, if none exists.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
     )  # fmt: skip
 
@@ -73,11 +76,11 @@ class CompareStep(long_running.LastingStep):
         candidate = _evaluation(call.only("figures"), call.user)
         champion_ref = call.only("champion")
         if champion_ref is None and not call.params["champion"]:
-            raise Invalid(_("Name a champion, such as cells@champion, or connect a model."), field="champion")
+            raise Invalid(_("Specify a champion, such as cells@champion, or connect a model."), field="champion")
         if champion_ref is not None and champion_ref.get("type") == "figures":
             return _queue_comparison(candidate, _evaluation(champion_ref, call.user))
         if champion_ref is not None and champion_ref.get("type") != "model":
-            raise StepFailed(_("A champion is a model, or the figures of an evaluation."))
+            raise StepFailed(_("A champion is a model, or the metrics of an evaluation."))
         name, first = call.params["champion"], call.params["first"]
         champion = rows.model_version(champion_ref, call.user) if champion_ref else _named(name, call.user, first=first)
         if champion is None:
@@ -122,7 +125,7 @@ def _both(row: StepRun) -> tuple[Evaluation, Evaluation]:
     wanted = (row.kept["candidate"], row.kept["champion"])
     evaluations_by_id = Evaluation.objects.select_related("job").in_bulk(wanted)
     if any(number not in evaluations_by_id for number in wanted):
-        raise StepFailed(_("An evaluation that was to be compared was deleted."))
+        raise StepFailed(_("An evaluation to be compared was deleted."))
     for evaluation in evaluations_by_id.values():
         if evaluation.is_scripted and (problems := scripts.problems(evaluation.script)):
             raise StepFailed(" ".join(map(str, problems)))
@@ -137,10 +140,10 @@ def _evaluation(figures_ref: Mapping[str, Any] | None, user: User) -> Evaluation
     """
     number = (figures_ref or {}).get("evaluation")
     if number is None:
-        raise StepFailed(_("These figures are of no evaluation. Connect the figures of a step that evaluates."))
+        raise StepFailed(_("These metrics do not come from an evaluation. Connect the metrics of an evaluation step."))
     row = Evaluation.objects.visible_to(user).select_related("version__dataset").filter(pk=number).first()
     if row is None:
-        raise StepFailed(_("An evaluation that was to be compared was deleted."))
+        raise StepFailed(_("An evaluation to be compared was deleted."))
     evaluation: Evaluation = row
     return evaluation
 

@@ -24,7 +24,7 @@ class DatasetStep(StepKind):
 
     name = "dataset"
     label = gettext_lazy("Dataset version")
-    description = gettext_lazy("Takes a version of a dataset: a fixed one, or the newest when the run comes to it.")
+    description = gettext_lazy("Provides a dataset version: a fixed one, or the newest when the step runs.")
     group = "data"
     icon = "datasets"
     acts = True  # the newest one may be another by now
@@ -35,7 +35,7 @@ class DatasetStep(StepKind):
             "dataset",
             gettext_lazy("Dataset"),
             required=True,
-            help=gettext_lazy("Its name or number; of another person OWNER/NAME."),
+            help=gettext_lazy("The name or number; for an object of another user OWNER/NAME."),
         ),
         Param("version", gettext_lazy("Version"), default="latest", help=gettext_lazy("latest, or a number.")),
     )
@@ -54,7 +54,7 @@ class ModelStep(StepKind):
 
     name = "model"
     label = gettext_lazy("Model version")
-    description = gettext_lazy("Takes a version of a model by its alias or number, when the run comes to it.")
+    description = gettext_lazy("Provides a model version by its alias or number, resolved when the step runs.")
     group = "data"
     icon = "models"
     acts = True  # an alias may name another one by now
@@ -62,7 +62,7 @@ class ModelStep(StepKind):
     outputs = (Port("model", gettext_lazy("Model"), "model"),)
     params = (
         Param("model", gettext_lazy("Model"), required=True, help=gettext_lazy(
-            "Such as cells@champion, cells:3, or cells for the newest; of another person OWNER/cells.")),
+            "Such as cells@champion, cells:3, or cells for the newest; OWNER/cells for a model of another user.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -79,7 +79,7 @@ class ItemsStep(StepKind):
 
     name = "items"
     label = gettext_lazy("List of values")
-    description = gettext_lazy("A list that other steps run over, once for each value: they use it as ${item}.")
+    description = gettext_lazy("A list to run other steps on, once per value: they use it as ${item}.")
     group = "data"
     icon = "list"
     acts = True  # there is nothing to save
@@ -96,7 +96,7 @@ class ItemsStep(StepKind):
         if values is None:
             return
         if not isinstance(values, list) or not 1 <= len(values) <= MAX_ITEMS:
-            raise Invalid(_("Give a list of 1 to %(most)s values.") % {"most": MAX_ITEMS}, field="values")
+            raise Invalid(_("Enter a list of 1 to %(most)s values.") % {"most": MAX_ITEMS}, field="values")
 
     def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)

@@ -27,20 +27,21 @@ class GateStep(StepKind):
 
     name = "gate"
     label = gettext_lazy("Gate")
-    description = gettext_lazy("Goes on one way or the other by a rule over figures, such as AP50 >= 0.85.")
+    description = gettext_lazy("Chooses one of two branches by a rule on metrics, such as AP50 >= 0.85.")
     group = "judge"
     icon = "filter"
     acts = True  # a rule costs nothing
-    inputs = (Port("figures", gettext_lazy("Figures"), "figures", many=True),)
+    inputs = (Port("figures", gettext_lazy("Metrics"), "figures", many=True),)
     outputs = (
         Port("passed", gettext_lazy("Passed"), "signal"),
-        Port("refused", gettext_lazy("Refused"), "signal"),
-        Port("figures", gettext_lazy("Figures"), "figures"),
+        Port("refused", gettext_lazy("Rejected"), "signal"),
+        Port("figures", gettext_lazy("Metrics"), "figures"),
     )
     params = (
         Param(
             "rule", gettext_lazy("Rule"), required=True,
-            help=gettext_lazy("Figures by name, + - * /, comparisons, and, or, not. champion.AP50 is of a comparison."),
+            help=gettext_lazy("Metrics by name, + - * /, comparisons, and, or, not. champion.AP50 comes from a "
+                              "comparison."),
         ),
     )  # fmt: skip
 
@@ -93,7 +94,7 @@ class ConditionStep(StepKind):
 
     name = "condition"
     label = gettext_lazy("Condition")
-    description = gettext_lazy("Goes on one way or the other by the parameters of the run, such as preset == “hog”.")
+    description = gettext_lazy("Chooses one of two branches by the parameters of the run, such as preset == “hog”.")
     group = "judge"
     icon = "branch"
     acts = True
@@ -102,7 +103,7 @@ class ConditionStep(StepKind):
     params = (
         Param(
             "rule", gettext_lazy("Rule"), required=True,
-            help=gettext_lazy("Parameters of the pipeline by name, compared with numbers and texts in quotes."),
+            help=gettext_lazy("Pipeline parameters by name, compared with numbers and quoted texts."),
         ),
     )  # fmt: skip
 
@@ -123,21 +124,24 @@ class ApproveStep(StepKind):
 
     name = "approve"
     label = gettext_lazy("Approval")
-    description = gettext_lazy("Asks people, and goes on with their answer. It holds no machine while it waits.")
+    description = gettext_lazy(
+        "Requests a decision from users, and continues with their answer. Uses no resources while it waits."
+    )
     group = "people"
     icon = "person"
     acts = True
-    inputs = (Port("for", gettext_lazy("What is approved"), "any", optional=True, many=True),)
-    outputs = (Port("passed", gettext_lazy("Passed"), "signal"), Port("refused", gettext_lazy("Refused"), "signal"))
+    inputs = (Port("for", gettext_lazy("Object to approve"), "any", optional=True, many=True),)
+    outputs = (Port("passed", gettext_lazy("Passed"), "signal"), Port("refused", gettext_lazy("Rejected"), "signal"))
     params = (
-        Param("question", gettext_lazy("Question"), form="long", default="", help=gettext_lazy("What is asked.")),
-        Param("people", gettext_lazy("People"), default="", help=gettext_lazy(
-            "Usernames with commas between them. Empty: the owner of the run.")),
-        Param("needed", gettext_lazy("People who have to agree"), form="whole", default=1, low=1, high=10),
-        Param("hours", gettext_lazy("Hours to answer"), form="number", default=0, low=0, high=8760,
-              help=gettext_lazy("0: as long as it takes.")),
-        Param("at_expiry", gettext_lazy("When nobody answers"), form="choice", default="refused", choices=(
-            ("refused", gettext_lazy("Refused")), ("passed", gettext_lazy("Passed")),
+        Param("question", gettext_lazy("Question"), form="long", default="",
+              help=gettext_lazy("Text of the question.")),
+        Param("people", gettext_lazy("Users"), default="", help=gettext_lazy(
+            "Usernames separated by commas. Default: the owner of the run.")),
+        Param("needed", gettext_lazy("Required approvals"), form="whole", default=1, low=1, high=10),
+        Param("hours", gettext_lazy("Hours to respond"), form="number", default=0, low=0, high=8760,
+              help=gettext_lazy("0: no limit.")),
+        Param("at_expiry", gettext_lazy("If the deadline passes"), form="choice", default="refused", choices=(
+            ("refused", gettext_lazy("Rejected")), ("passed", gettext_lazy("Passed")),
             ("failed", gettext_lazy("The step fails")))),
     )  # fmt: skip
 
@@ -145,7 +149,7 @@ class ApproveStep(StepKind):
         if "people" in params:
             people = people_named(params["people"], user)
             if params.get("needed", 1) > len(people):
-                message = _("%(needed)s people have to agree, but only %(count)s are asked.")
+                message = _("%(needed)s approvals are required, but only %(count)s users are asked.")
                 raise Invalid(message % {"needed": params["needed"], "count": len(people)}, field="needed")
 
     def start(self, call: Call) -> Begun:
@@ -181,8 +185,8 @@ def people_named(text: str, user: User) -> list[User]:
     """
     names = list(dict.fromkeys(re.split(r"[\s,;]+", text.strip()))) if text.strip() else [user.username]
     if len(names) > MAX_USERS:
-        raise Invalid(_("Ask at most %(most)s people.") % {"most": MAX_USERS}, field="people")
+        raise Invalid(_("At most %(most)s users can be asked.") % {"most": MAX_USERS}, field="people")
     users = {person.username: person for person in User.objects.filter(username__in=names, is_active=True)}
     if unknown := [name for name in names if name not in users]:
-        raise Invalid(_("Nobody is called %(names)s.") % {"names": ", ".join(unknown)}, field="people")
+        raise Invalid(_("No user is named %(names)s.") % {"names": ", ".join(unknown)}, field="people")
     return [users[name] for name in names]

@@ -30,17 +30,17 @@ class PushStep(long_running.LastingStep):
     """A model that is sent to a registry, a bucket, a machine."""
 
     name = "push"
-    label = gettext_lazy("Push")
-    description = gettext_lazy("Sends a model to one of your push targets: a registry, a bucket, a machine.")
+    label = gettext_lazy("Export")
+    description = gettext_lazy("Exports a model to one of your export targets: a registry, a bucket, a host.")
     group = "ship"
     icon = "upload"
     needs = Action.MODELS_MANAGE
     inputs = (Port("model", gettext_lazy("Model"), "model"),)
-    outputs = (Port("file", gettext_lazy("Where it lies"), "file"),)
+    outputs = (Port("file", gettext_lazy("Storage location"), "file"),)
     params = (
         Param("target", gettext_lazy("Target"), required=True, help=gettext_lazy(
-            "Its name. Of another person: OWNER/NAME.")),
-        Param("content", gettext_lazy("What is sent"), form="choice", default=Push.Content.PACKAGE.value,
+            "The name. For an object of another user: OWNER/NAME.")),
+        Param("content", gettext_lazy("Content"), form="choice", default=Push.Content.PACKAGE.value,
               choices=tuple(Push.Content.choices)),
     )  # fmt: skip
 
@@ -81,25 +81,25 @@ class WebhookStep(long_running.LastingStep):
     name = "webhook"
     label = gettext_lazy("Webhook")
     description = gettext_lazy(
-        "Sends word of the run, with what the steps before it made, to an address, and waits until it was taken. "
-        "It is tried for some hours; it may come twice, with the same X-Aip-Delivery."
+        "Sends the results of the previous steps to an address and waits until they are accepted. Retried for "
+        "some hours; deliveries can be repeated, with the same X-Aip-Delivery."
     )
     group = "other"
     icon = "network"
     inputs = (
         Port("for", gettext_lazy("After"), "any", optional=True, many=True),
-        Port(metric_texts.PORT, gettext_lazy("Figures"), "figures", optional=True, many=True),
+        Port(metric_texts.PORT, gettext_lazy("Metrics"), "figures", optional=True, many=True),
     )
     params = (
         Param("url", gettext_lazy("Address"), default="", help=gettext_lazy(
-            "Empty: the webhook of your settings. What goes there is signed with its secret, what goes elsewhere is "
-            "not.")),
+            "Leave empty to use the webhook of your settings. Messages to it are signed with its secret; "
+            "others are not.")),
         Param("text", gettext_lazy("Text"), form="long", default="", help=metric_texts.HELP),
         Param("secret", gettext_lazy("Signed with"), form="secret", default="", help=gettext_lazy(
-            "A secret of whoever runs the pipeline. It signs the body as triggers of pipelines want it.")),
+            "A secret of the user who runs the pipeline. It signs the body as required by pipeline triggers.")),
         Param("bearer", gettext_lazy("Authorization"), form="secret", default="", help=gettext_lazy(
-            "A secret of whoever runs the pipeline, sent as “Authorization: Bearer …”. The address begins with "
-            "https://.")),
+            "A secret of the user who runs the pipeline, sent as “Authorization: Bearer …”. The address must "
+            "start with https://.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -150,10 +150,10 @@ def _address(url: str, user: User) -> tuple[str, str]:
     """
     own, url = notify.choices(user), url.strip()
     if not url and not own.webhook_url:
-        raise Invalid(_("Give an address, or choose a webhook in your settings."), field="url")
+        raise Invalid(_("Enter an address, or configure a webhook in your settings."), field="url")
     if url and url != own.webhook_url:
         if len(url) > LONGEST_URL:
-            message = _("An address has at most %(most)s characters.") % {"most": LONGEST_URL}
+            message = _("An address can have at most %(most)s characters.") % {"most": LONGEST_URL}
             raise Invalid(message, field="url")
         try:
             outbound.check_written(url, allowed=settings.WEBHOOK_ALLOWED)
@@ -170,9 +170,7 @@ def _check_open(url: str, bearer: str) -> None:
         Invalid.
     """
     if bearer and not url.lower().startswith("https://"):
-        message = _(
-            "A secret goes to an address that begins with https:// only; on the way everybody else could read it."
-        )
+        message = _("Secrets are sent only to addresses that start with https://; otherwise they could be intercepted.")
         raise Invalid(message, field="bearer")
 
 

@@ -27,21 +27,24 @@ class EdgeStep(long_running.LastingStep):
     name = "edge"
     label = gettext_lazy("Release to devices")
     description = gettext_lazy(
-        "Releases a model to a group of edge devices, in stages. It is over when nine of ten run it well, "
-        "and fails where too many of them fail with it."
+        "Releases a model to a group of edge devices, in stages. Completes when nine of ten run it without "
+        "errors; fails if too many devices fail."
     )
     group = "ship"
     icon = "rocket"
     needs = Action.SERVICES_MANAGE
     inputs = (Port("model", gettext_lazy("Model"), "model"),)
-    outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
+    outputs = (Port("figures", gettext_lazy("Metrics"), "figures"),)
     params = (
-        Param("group", gettext_lazy("Group of devices"), required=True, help=gettext_lazy(
-            "Its name. Of another person: OWNER/NAME.")),
-        Param("share", gettext_lazy("First share of the devices"), form="choice", default="10",
+        Param("group", gettext_lazy("Device group"), required=True, help=gettext_lazy(
+            "The name. For an object of another user: OWNER/NAME.")),
+        Param("share", gettext_lazy("First share of devices"), form="choice", default="10",
               choices=tuple((str(share), f"{share} %") for share in fleet.SHARES)),
-        Param("soak_minutes", gettext_lazy("Minutes of a stage"), form="whole", default=60, low=0, high=fleet.MAX_SOAK,
-              help=gettext_lazy("So long they must run it well until it goes on; 0: a person says when.")),
+        Param("soak_minutes", gettext_lazy("Minutes per stage"), form="whole", default=60, low=0, high=fleet.MAX_SOAK,
+              help=gettext_lazy(
+                  "Time that devices must run without failures before the rollout continues; 0: a user "
+                  "continues it."
+              )),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:

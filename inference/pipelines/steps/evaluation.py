@@ -31,31 +31,29 @@ class EvaluateStep(StepKind):
 
     name = "evaluate"
     label = gettext_lazy("Evaluate")
-    description = gettext_lazy(
-        "Measures how well a model answers on a split of a dataset version, by our or your own code."
-    )
+    description = gettext_lazy("Evaluates a model on a split of a dataset version, with built-in or custom code.")
     number = 2
     group = "judge"
     icon = "evaluation"
     computes = True
     needs = Action.EVALUATIONS_SUBMIT
     inputs = (Port("model", gettext_lazy("Model"), "model"), Port("data", gettext_lazy("Data"), "dataset"))
-    outputs = (Port("figures", gettext_lazy("Figures"), "figures"),)
+    outputs = (Port("figures", gettext_lazy("Metrics"), "figures"),)
     params = (
         Param("split", gettext_lazy("Split"), default=AUTO, help=gettext_lazy(
-            "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),
+            "auto: the most informative split. test, val, train; unseen: images it was not trained on; all.")),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy('JSON, such as {"score_threshold": 0.01}; all parameters of an own script.')),
+              help=gettext_lazy("JSON, such as {\"score_threshold\": 0.01}; all parameters of a custom script.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=128),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
-        Param("home_path", gettext_lazy("Own script: folder in your home"), default="", help=gettext_lazy(
-            "It is copied when the step begins.")),
-        Param("start_file", gettext_lazy("Own script: start file"), default="", help=gettext_lazy(
-            "It judges in place of ours and writes its figures to $AIP_OUTPUT_DIR/metrics.json.")),
-        Param("arguments", gettext_lazy("Own script: run parameters"), default="", help=gettext_lazy(
-            "Words after the start file. {model}, {data}, {output} and {params} become paths.")),
-        Param("request", gettext_lazy("More of the request"), form="json", default=None,
-              help=gettext_lazy("JSON with further fields of the API for evaluations: code, image, output_path …")),
+        Param("home_path", gettext_lazy("Custom script: folder in your home"), default="", help=gettext_lazy(
+            "The script is copied when the step starts.")),
+        Param("start_file", gettext_lazy("Custom script: entry point"), default="", help=gettext_lazy(
+            "Replaces the built-in evaluation and writes its metrics to $AIP_OUTPUT_DIR/metrics.json.")),
+        Param("arguments", gettext_lazy("Custom script: arguments"), default="", help=gettext_lazy(
+            "Arguments after the entry point. {model}, {data}, {output} and {params} are replaced by paths.")),
+        Param("request", gettext_lazy("Additional fields"), form="json", default=None,
+              help=gettext_lazy("JSON with additional fields of the API for evaluations: code, image, output_path …")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -90,5 +88,5 @@ class EvaluateStep(StepKind):
         evaluation = Evaluation.objects.filter(job=job).first()
         problems = scripts.problems(evaluation.script) if evaluation and evaluation.is_scripted else []
         if evaluation is None or problems or not evaluation.metrics:
-            raise StepFailed(" ".join(map(str, problems)) or _("The evaluation left no figures. Look into its log."))
+            raise StepFailed(" ".join(map(str, problems)) or _("The evaluation has no metrics. See its log."))
         return Done({"figures": figures(evaluation.metrics, row, evaluation=evaluation.pk)})

@@ -20,7 +20,7 @@ from inference.pipelines.steps.decisions import by_name, spelled
 
 PORT = "figures"
 MAX_UNKNOWN = 20
-HELP = gettext_lazy("{judge.AP50} stands for a figure of a step whose figures are connected.")
+HELP = gettext_lazy("{evaluate.AP50} is replaced by a metric of a step whose metrics are connected.")
 _WORD = re.compile(r"(?<![${])\{([A-Za-z_][A-Za-z0-9_.@/-]{0,119})\}")
 
 
@@ -44,7 +44,7 @@ def check(text: str, linked: Sequence[str], steps: Iterable[str]) -> None:
         step, dot, _name = word.partition(".")
         with refusals:
             if dot and step in names and step not in linked:
-                message = _("“{%(word)s}” is unknown here: connect the figures of %(step)s with “Figures”.")
+                message = _("“{%(word)s}” is unknown here: connect the metrics of %(step)s with “Metrics”.")
                 raise Invalid(message % {"word": word, "step": step}, field="text")
     refusals.end()
 

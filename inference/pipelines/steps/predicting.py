@@ -37,21 +37,21 @@ class PredictStep(StepKind):
     name = "predict"
     label = gettext_lazy("Predict")
     description = gettext_lazy(
-        "Lets a model answer all pictures of a dataset version. The answers can become the annotations of its next "
-        "version, for people to correct."
+        "Runs a model on all images of a dataset version. The predictions can become annotations of its next "
+        "version, for correction."
     )
     group = "ship"
     icon = "predict"
     computes = True
     needs = Action.EVALUATIONS_SUBMIT
     inputs = (Port("model", gettext_lazy("Model"), "model"), Port("data", gettext_lazy("Data"), "dataset"))
-    outputs = (Port("figures", gettext_lazy("Figures"), "figures"), Port("data", gettext_lazy("Data"), "dataset"))
+    outputs = (Port("figures", gettext_lazy("Metrics"), "figures"), Port("data", gettext_lazy("Data"), "dataset"))
     params = (
         Param("split", gettext_lazy("Split"), default="all", help=gettext_lazy(
-            "test, val, train; unseen: images it did not learn from; all.")),
-        Param("min_score", gettext_lazy("Lowest score"), form="number", default=None, low=0, high=1,
-              help=gettext_lazy("Empty: the best of its newest evaluation.")),
-        Param("version", gettext_lazy("Make a dataset version of the answers"), form="yesno", default=False),
+            "test, val, train; unseen: images it was not trained on; all.")),
+        Param("min_score", gettext_lazy("Minimum confidence"), form="number", default=None, low=0, high=1,
+              help=gettext_lazy("Leave empty to use the best of its newest evaluation.")),
+        Param("version", gettext_lazy("Create a dataset version from the predictions"), form="yesno", default=False),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
     )  # fmt: skip
@@ -127,7 +127,7 @@ def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:
         CannotDraft, StepFailed.
     """
     if not prediction_shapes.draft_of(model.task):
-        raise drafts.CannotDraft(_("Answers of this task are no annotations. Download them instead."))
+        raise drafts.CannotDraft(_("Predictions of this task cannot become annotations. Download them instead."))
     if not Dataset.objects.editable_by(user).filter(pk=data.dataset_id).exists():
         raise StepFailed(wording.message("pipeline.data_not_yours", name=data.dataset.name))
 

@@ -29,6 +29,9 @@ def find_required(rows: Any, name: str, user: User, *, field: str) -> Any:
     """
     row = find(rows, name, user)
     if row is None:
-        message = _("There is no “%(name)s” that you may do this with. Of another person, write OWNER/NAME.")
+        message = _(
+            "“%(name)s” does not exist, or you do not have this permission for it. For an object of another "
+            "user, write OWNER/NAME."
+        )
         raise Invalid(message % {"name": name[:120]}, field=field)
     return row

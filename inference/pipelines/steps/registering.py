@@ -37,7 +37,7 @@ class RegisterStep(StepKind):
     name = "register"
     label = gettext_lazy("Register")
     description = gettext_lazy(
-        "Gives a version of a model an alias such as champion, or another stage, with the reason."
+        "Assigns an alias such as champion, or another stage, to a model version, with a reason."
     )
     group = "ship"
     icon = "models"
@@ -45,16 +45,16 @@ class RegisterStep(StepKind):
     needs = Action.MODELS_MANAGE
     inputs = (
         Port("model", gettext_lazy("Model"), "model"),
-        Port("figures", gettext_lazy("Figures"), "figures", optional=True, many=True),
+        Port("figures", gettext_lazy("Metrics"), "figures", optional=True, many=True),
     )
     outputs = (Port("model", gettext_lazy("Model"), "model"),)
     params = (
         Param("alias", gettext_lazy("Alias"), default="", help=gettext_lazy(
-            "Such as champion or production; it leaves the version that it stood for.")),
+            "Such as champion or production; it is moved from the version that has it.")),
         Param("stage", gettext_lazy("Stage"), form="choice", default="", choices=(
-            ("", gettext_lazy("As it is")), *Stage.choices)),
+            ("", gettext_lazy("Unchanged")), *Stage.choices)),
         Param("reason", gettext_lazy("Reason"), default="", help=gettext_lazy(
-            "It stands in the history of the model. Empty: the run and its figures.")),
+            "Shown in the history of the model. Leave empty for the run and its metrics.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -64,13 +64,13 @@ class RegisterStep(StepKind):
                 aliases.check_name(params["alias"])
         with refusals:
             if "alias" in params and "stage" in params and not params["alias"] and not params["stage"]:
-                raise Invalid(_("Say what the version gets: an alias, a stage, or both."), field="alias")
+                raise Invalid(_("Choose what the version gets: an alias, a stage, or both."), field="alias")
         with refusals:
             if params.get("alias") and params.get("stage") == Stage.ARCHIVED:
-                raise Invalid(_("An archived version has no alias. Take one of them."), field="stage")
+                raise Invalid(_("An archived version cannot have an alias. Choose one of them."), field="stage")
         with refusals:
             if len(params.get("reason") or "") > stages.MAX_REASON_LENGTH:
-                message = _("Write at most %(most)s characters.") % {"most": stages.MAX_REASON_LENGTH}
+                message = _("Enter at most %(most)s characters.") % {"most": stages.MAX_REASON_LENGTH}
                 raise Invalid(message, field="reason")
         refusals.end()
 
@@ -104,8 +104,8 @@ class ConvertStep(StepKind):
     name = "convert"
     label = gettext_lazy("Convert")
     description = gettext_lazy(
-        "Converts a model, such as to INT8 or TensorRT, and judges each variant on data. "
-        "The fastest that loses little enough goes on; where there is none, the step fails."
+        "Converts a model, for example to INT8 or TensorRT, and evaluates each variant. The fastest variant "
+        "within the allowed loss is used; without one, the step fails."
     )
     group = "ship"
     icon = "convert"
@@ -113,27 +113,29 @@ class ConvertStep(StepKind):
     needs = Action.MODELS_MANAGE
     inputs = (
         Port("model", gettext_lazy("Model"), "model"),
-        Port("data", gettext_lazy("Data to calibrate and judge on"), "dataset", optional=True),
+        Port("data", gettext_lazy("Calibration and evaluation data"), "dataset", optional=True),
     )
-    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
+    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Metrics"), "figures"))
     params = (
         Param("targets", gettext_lazy("Variants"), default=", ".join(variant_catalog.DEFAULT_TARGETS),
-              help=gettext_lazy("With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, "
-                                "tensorrt, tensorrt_fp16.")),
-        Param("max_loss", gettext_lazy("Largest loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
-              help=gettext_lazy("By how much the main figure may be lower than that of the model as it is, 0 to 1.")),
-        Param("keep", gettext_lazy("What becomes versions"), form="choice", default=conversions.KEEP_ALL,
+              help=gettext_lazy(
+                  "Separated by commas: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, tensorrt, "
+                  "tensorrt_fp16."
+              )),
+        Param("max_loss", gettext_lazy("Maximum loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
+              help=gettext_lazy("Allowed decrease of the main metric compared with the original model, 0 to 1.")),
+        Param("keep", gettext_lazy("Promoted variants"), form="choice", default=conversions.KEEP_ALL,
               choices=tuple((name, KEEP_LABELS[name]) for name in (conversions.KEEP_FASTEST, conversions.KEEP_ALL))),
-        Param("split", gettext_lazy("Split to judge on"), default=AUTO, help=gettext_lazy(
-            "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),
-        Param("calibrate_on", gettext_lazy("Split to calibrate on"), default=AUTO, help=gettext_lazy(
+        Param("split", gettext_lazy("Evaluation split"), default=AUTO, help=gettext_lazy(
+            "auto: the most informative split. test, val, train; unseen: images it was not trained on; all.")),
+        Param("calibrate_on", gettext_lazy("Calibration split"), default=AUTO, help=gettext_lazy(
             "auto: the training split. test, val, train; all.")),
-        Param("looks", gettext_lazy("Pictures for calibration"), form="whole", default=conversions.LOOKS,
+        Param("looks", gettext_lazy("Images for calibration"), form="whole", default=conversions.LOOKS,
               low=conversions.LEAST_LOOKS, high=conversions.MOST_LOOKS),
         Param("method", gettext_lazy("Calibration"), form="choice", default=variant_catalog.MINMAX,
               choices=tuple(METHOD_LABELS.items())),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
-              help=gettext_lazy("TensorRT needs one.")),
+              help=gettext_lazy("TensorRT requires one.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
     )  # fmt: skip
 
@@ -143,7 +145,9 @@ class ConvertStep(StepKind):
             with refusals:
                 if name not in variant_catalog.TARGETS:
                     facts = {"name": name[:40], "known": ", ".join(variant_catalog.TARGETS)}
-                    raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
+                    raise Invalid(
+                        _("Unknown variant “%(name)s”. Available variants: %(known)s.") % facts, field="targets"
+                    )
         with refusals:
             if "targets" in params and not refusals:
                 engines.check(names, cards=params.get("gpus") or 0, kind="gpu")

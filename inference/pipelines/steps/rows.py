@@ -29,7 +29,7 @@ def dataset_named(name: str, user: User) -> Dataset:
     if row is None:
         other = usable.filter(name=name).select_related("owner").order_by("pk").first()
         if other is not None:
-            message = _("You have no dataset “%(name)s”. For that of another person write %(owner)s/%(name)s.")
+            message = _("You have no dataset “%(name)s”. For a dataset of another user write %(owner)s/%(name)s.")
             facts = {"name": name[:80], "owner": other.owner.username}
             raise Invalid(message % facts, field="dataset")
         raise Invalid(_("You have no dataset “%(name)s”.") % {"name": name[:80]}, field="dataset")
@@ -47,7 +47,7 @@ def version_of(dataset: Dataset, word: str) -> DatasetVersion:
         ready = ready.filter(number=ids.number(word.removeprefix("v")) or 0)
     row = ready.first()
     if row is None:
-        message = _("%(dataset)s has no version %(word)s that is ready.")
+        message = _("%(dataset)s has no imported version %(word)s.")
         raise Invalid(message % {"dataset": dataset, "word": word[:20]}, field="version")
     version: DatasetVersion = row
     return version
@@ -62,7 +62,9 @@ def dataset_version(reference: Mapping[str, Any] | None, user: User) -> DatasetV
     rows = DatasetVersion.objects.usable_by(user).select_related("dataset")
     row = rows.filter(pk=(reference or {}).get("id") or 0).first()
     if row is None:
-        raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
+        raise StepFailed(
+            _("%(label)s was deleted or is not accessible to you any more.") % {"label": (reference or {}).get("label")}
+        )
     version: DatasetVersion = row
     return version
 
@@ -72,7 +74,9 @@ def model_version(reference: Mapping[str, Any] | None, user: User) -> ModelVersi
     rows = ModelVersion.objects.usable_by(user).select_related("model")
     row = rows.filter(pk=(reference or {}).get("id") or 0).first()
     if row is None:
-        raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
+        raise StepFailed(
+            _("%(label)s was deleted or is not accessible to you any more.") % {"label": (reference or {}).get("label")}
+        )
     version: ModelVersion = row
     return version
 
@@ -85,5 +89,5 @@ def dataset_by_number(number: int, user: User) -> Dataset:
     """
     dataset: Dataset | None = Dataset.objects.editable_by(user).filter(pk=number).first()
     if dataset is None:
-        raise StepFailed(_("The dataset is gone, or not yours to change any more."))
+        raise StepFailed(_("The dataset was deleted or you can no longer edit it."))
     return dataset

@@ -33,29 +33,29 @@ class StudyStep(StepKind):
 
     name = "study"
     label = gettext_lazy("Study")
-    description = gettext_lazy("Searches for the best parameters of a preset, and gives the model of the best trial.")
+    description = gettext_lazy("Searches for the best parameters of a preset, and returns the model of the best trial.")
     group = "train"
     icon = "search"
     computes = True
     needs = Action.TRAINING_SUBMIT
     inputs = (Port("data", gettext_lazy("Data"), "dataset"),)
-    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
+    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Metrics"), "figures"))
     params = (
         Param("preset", gettext_lazy("Preset"), required=True),
-        Param("space", gettext_lazy("What is searched"), form="json", required=True,
+        Param("space", gettext_lazy("Search space"), form="json", required=True,
               help=gettext_lazy("JSON, such as [“lr = 1e-4 .. 0.1 log”, “layers = 1 .. 8”].")),
         Param("objectives", gettext_lazy("Objectives"), form="json", required=True,
               help=gettext_lazy('JSON, such as [{"key": "val/loss", "direction": "minimize"}].')),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy('JSON with what is the same for all trials, such as {"epochs": 3}.')),
+              help=gettext_lazy("JSON with fixed parameters, such as {\"epochs\": 3}.")),
         Param("max_trials", gettext_lazy("Trials"), form="whole", default=20, low=1, high=MOST_TRIALS),
-        Param("at_once", gettext_lazy("Trials at once"), form="whole", default=2, low=1, high=MOST_AT_ONCE),
+        Param("at_once", gettext_lazy("Parallel trials"), form="whole", default=2, low=1, high=MOST_AT_ONCE),
         Param("sampler", gettext_lazy("Sampler"), form="choice", default="tpe", choices=tuple(Study.Sampler.choices)),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
-              help=gettext_lazy("Of each trial. Empty: one where there are any.")),
+              help=gettext_lazy("Per trial. Default: one GPU if available.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
-        Param("request", gettext_lazy("More of the request"), form="json", default=None,
-              help=gettext_lazy("JSON with further fields of the API for studies: pruner, seed, target …")),
+        Param("request", gettext_lazy("Additional fields"), form="json", default=None,
+              help=gettext_lazy("JSON with additional fields of the API for studies: pruner, seed, target …")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -66,12 +66,12 @@ class StudyStep(StepKind):
             preset = params.get("preset")
             if preset and preset not in PRESETS:
                 names = ", ".join(sorted(PRESETS))
-                message = _("There is no preset “%(name)s”. Known: %(known)s.")
+                message = _("Unknown preset “%(name)s”. Available presets: %(known)s.")
                 raise Invalid(message % {"name": preset, "known": names}, field="preset")
         for name in ("space", "objectives"):
             with refusals:
                 if params.get(name) is not None and not isinstance(params[name], list):
-                    raise Invalid(_("Give a list."), field=name)
+                    raise Invalid(_("Enter a list."), field=name)
         refusals.end()
         creating.check_parts(space=params.get("space") or (), objectives=params.get("objectives") or ())
 
@@ -93,15 +93,15 @@ class StudyStep(StepKind):
     def poll(self, row: StepRun) -> Done | None:
         study = Study.objects.filter(pk=row.kept["study"]).first()
         if study is None:
-            raise StepFailed(_("Its study was deleted."))
+            raise StepFailed(_("The study was deleted."))
         trials = list(study.trials.with_jobs().order_by("number"))
         if not study.is_over or any(trial.state == Trial.State.RUNNING for trial in trials):
             return None
         if study.state != Study.State.DONE:
-            raise StepFailed(study.message or _("Its study ended as %(state)s.") % {"state": study.get_state_display()})
+            raise StepFailed(study.message or _("The study ended as %(state)s.") % {"state": study.get_state_display()})
         best = budget.best_of(study, trials)
         if best is None:
-            raise StepFailed(_("No trial of the study %(name)s was completed.") % {"name": study})
+            raise StepFailed(_("No trial of the study %(name)s completed.") % {"name": study})
         return Done(self._outputs(study, trials, best, row))
 
     def _outputs(self, study: Study, trials: list[Trial], best: Trial, row: StepRun) -> dict[str, Any]:

@@ -29,12 +29,10 @@ def check_request(request: Mapping[str, Any]) -> None:
         Invalid: it never holds the value.
     """
     if request.get("secrets"):
-        message = _("A pipeline holds no secret: store it at %(page)s, and write its name under “Secrets”.")
+        message = _("A pipeline cannot contain secrets: store it at %(page)s, and enter its name under “Secrets”.")
         raise Invalid(message % {"page": named_secrets.PAGE}, field="request")
     if named := _with_values(request.get("variables")):
-        message = _(
-            "%(names)s: the name says that this is a secret. Store it at %(page)s, and write its name under “Secrets”."
-        )
+        message = _("%(names)s: the name indicates a secret. Store it at %(page)s, and enter its name under “Secrets”.")
         raise Invalid(message % {"names": _listed(named), "page": named_secrets.PAGE}, field="request")
 
 
@@ -58,8 +56,8 @@ def check_own_code(user: User, request: Any, params: Any) -> None:
         with refusals:
             if held:
                 message = _(
-                    "%(names)s: a pipeline holds no secret. Store it at %(page)s, and write it under “secrets” of the "
-                    "request with an empty value."
+                    "%(names)s: a pipeline cannot contain secrets. Store it at %(page)s, and enter it under "
+                    "“secrets” of the request with an empty value."
                 )
                 raise Invalid(message % {"names": _listed(held), "page": named_secrets.PAGE}, field=where)
     with refusals:
@@ -88,6 +86,8 @@ def for_header(user: User, name: str, *, field: str) -> str:
     """
     value = named_secrets.values(user, [name], field=field)[name]
     if not _HEADER.fullmatch(value):
-        message = _("%(name)s cannot stand in a header: it takes letters, digits and signs of ASCII, without spaces.")
+        message = _(
+            "%(name)s is not valid in a header: it can contain letters, digits and ASCII symbols, without spaces."
+        )
         raise Invalid(message % {"name": name}, field=field)
     return value

@@ -37,36 +37,43 @@ class ServeStep(long_running.LastingStep):
     """A service that answers with a model: made, or changed without a lost request."""
 
     name = "serve"
-    label = gettext_lazy("Serve")
+    label = gettext_lazy("Deploy")
     description = gettext_lazy(
-        "Lets a service answer with a model: at once, or tried on a part of the requests first. It is over when the "
-        "model answers all of them, and fails where the trial went wrong and the service has the model it had."
+        "Deploys a model to an endpoint: immediately, or by a rollout to a share of the requests first. "
+        "Completes when the model serves all requests; fails if the rollout fails and the endpoint keeps its "
+        "previous model."
     )
     group = "ship"
     icon = "inference"
     needs = Action.SERVICES_MANAGE
     inputs = (Port("model", gettext_lazy("Model"), "model"),)
-    outputs = (Port("service", gettext_lazy("Service"), "service"), Port("figures", gettext_lazy("Figures"), "figures"))
+    outputs = (
+        Port("service", gettext_lazy("Endpoint"), "service"),
+        Port("figures", gettext_lazy("Metrics"), "figures"),
+    )
     params = (
-        Param("service", gettext_lazy("Service"), required=True, help=gettext_lazy(
-            "Its name; it is made where there is none. Of another person: OWNER/NAME.")),
-        Param("mode", gettext_lazy("How"), form="choice", default=AT_ONCE, choices=(
-            (AT_ONCE, gettext_lazy("At once, when it answers")), *ServiceTrial.Mode.choices)),
-        Param("percent", gettext_lazy("Part of the requests, in percent"), form="whole", default=10, low=1, high=100,
-              help=gettext_lazy("That the trial gets.")),
-        Param("minutes", gettext_lazy("Minutes to watch"), form="number", default=30, low=0, high=10_080,
-              help=gettext_lazy("Since it gets requests; then it is promoted by itself.")),
-        Param("requests", gettext_lazy("Fewest requests"), form="whole", default=0, low=0, high=10_000_000,
-              help=gettext_lazy("It is watched on until so many came, for a week at most.")),
-        Param("most_failed", gettext_lazy("Most failures, in percent"), form="number", default=5, low=0, high=100,
-              help=gettext_lazy("Of its requests. Above, it is rolled back; so it is where it surely fails more often "
-                                "than the model that the service has.")),
-        Param("least_agreement", gettext_lazy("Least agreement, in percent"), form="number", default=0, low=0, high=100,
-              help=gettext_lazy("Of a shadow's answers with those that were given; 0: it does not matter.")),
+        Param("service", gettext_lazy("Endpoint"), required=True, help=gettext_lazy(
+            "The name; created if it does not exist. For a project of another user: OWNER/NAME.")),
+        Param("mode", gettext_lazy("Mode"), form="choice", default=AT_ONCE, choices=(
+            (AT_ONCE, gettext_lazy("Immediately when ready")), *ServiceTrial.Mode.choices)),
+        Param("percent", gettext_lazy("Share of requests, in percent"), form="whole", default=10, low=1, high=100,
+              help=gettext_lazy("Share of requests of the rollout.")),
+        Param("minutes", gettext_lazy("Minutes to observe"), form="number", default=30, low=0, high=10_080,
+              help=gettext_lazy("Counted from the first request; then it is promoted automatically.")),
+        Param("requests", gettext_lazy("Minimum requests"), form="whole", default=0, low=0, high=10_000_000,
+              help=gettext_lazy("Observed until this many requests arrived, for a week at most.")),
+        Param("most_failed", gettext_lazy("Maximum failures, in percent"), form="number", default=5, low=0, high=100,
+              help=gettext_lazy(
+                  "Of its requests. Above this value it is rolled back, as well as if it fails significantly "
+                  "more often than the current model."
+              )),
+        Param("least_agreement", gettext_lazy("Minimum agreement, in percent"), form="number", default=0, low=0,
+              high=100,
+              help=gettext_lazy("Agreement of a shadow model with the actual predictions; 0: ignore.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=endpoints.DEFAULT_CPUS, low=0.1, high=256,
-              help=gettext_lazy("Of a service that is made.")),
+              help=gettext_lazy("For a new endpoint.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
-              help=gettext_lazy("Of a service that is made.")),
+              help=gettext_lazy("For a new endpoint.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:

@@ -26,7 +26,7 @@ class PipelineStep(StepKind):
 
     name = inlining.KIND
     label = gettext_lazy("Pipeline")
-    description = gettext_lazy("Runs another pipeline here, as a part of this one.")
+    description = gettext_lazy("Runs another pipeline as a part of this one.")
     group = "other"
     icon = "network"
     acts = True  # the inner steps have keys of their own
@@ -37,28 +37,28 @@ class PipelineStep(StepKind):
     outputs = (
         Port("data", gettext_lazy("Data"), "dataset"),
         Port("model", gettext_lazy("Model"), "model"),
-        Port("figures", gettext_lazy("Figures"), "figures"),
+        Port("figures", gettext_lazy("Metrics"), "figures"),
     )
     params = (
-        Param("pipeline", gettext_lazy("Pipeline"), required=True, help=gettext_lazy("Its name or number.")),
+        Param("pipeline", gettext_lazy("Pipeline"), required=True, help=gettext_lazy("The name or number.")),
         Param("version", gettext_lazy("Version"), default="latest", help=gettext_lazy("latest, or a number.")),
         Param("parameters", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy("JSON with values for its parameters; what is left out is its own.")),
+              help=gettext_lazy("JSON with values of its parameters; others have their defaults.")),
         Param("result", gettext_lazy("Result"), default="",
-              help=gettext_lazy("The step inside that gives what this one gives. Empty: the only last one.")),
+              help=gettext_lazy("The nested step whose outputs are returned. Default: the only final step.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         values = params.get("parameters") or {}
         if not isinstance(values, Mapping):
-            raise Invalid(_("Give an object: names and their values."), field="parameters")
+            raise Invalid(_("Enter an object: names and values."), field="parameters")
 
     def start(self, call: Call) -> Begun:
         """Report the outcome of the inner steps, which are all over."""
         inside = call.run.step_runs.filter(step__startswith=f"{call.row.step}/", item=STEP_ITEM).order_by("attempt")
         states = dict(inside.values_list("step", "state"))
         if failed := [step for step, state in states.items() if state == State.FAILED]:
-            message = _("These steps inside failed: %(steps)s.")
+            message = _("These nested steps failed: %(steps)s.")
             raise StepFailed(message % {"steps": ", ".join(sorted(failed)[:SHOWN])})
         return Begun(done=Done())
 
@@ -67,8 +67,8 @@ class InputStep(StepKind):
     """Inputs from the outer pipeline; a pipeline that runs alone uses its own defaults."""
 
     name = inlining.INPUT
-    label = gettext_lazy("From outside")
-    description = gettext_lazy("Data and a model that the pipeline gets where it is a step of another one.")
+    label = gettext_lazy("External inputs")
+    description = gettext_lazy("Dataset and model that the pipeline receives as a step of another one.")
     group = "data"
     icon = "bring"
     acts = True  # the newest one may be another by now
@@ -76,10 +76,10 @@ class InputStep(StepKind):
     outputs = (Port("data", gettext_lazy("Data"), "dataset"), Port("model", gettext_lazy("Model"), "model"))
     params = (
         Param("dataset", gettext_lazy("Dataset"), default="",
-              help=gettext_lazy("Name or number of what stands in for the data when this pipeline runs alone.")),
+              help=gettext_lazy("Name or number of the data for standalone runs of this pipeline.")),
         Param("version", gettext_lazy("Version"), default="latest", help=gettext_lazy("latest, or a number.")),
         Param("model", gettext_lazy("Model"), default="",
-              help=gettext_lazy("What stands in for the model, such as cells@champion or cells:2.")),
+              help=gettext_lazy("The model for standalone runs, such as cells@champion or cells:2.")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -88,7 +88,7 @@ class InputStep(StepKind):
         if params.get("model"):
             references.find(user, params["model"], to_use=True, field="model")
         if params.get("dataset") == "" and params.get("model") == "":
-            message = _("Nothing comes from outside here. Name a dataset or a model that stands in when it runs alone.")
+            message = _("This input comes from an outer pipeline. Name a dataset or a model for standalone runs.")
             raise Invalid(message, field="dataset")
 
     def start(self, call: Call) -> Begun:

@@ -33,29 +33,31 @@ class TrainStep(StepKind):
 
     name = "train"
     label = gettext_lazy("Train")
-    description = gettext_lazy("Trains a model on a dataset version, by a preset or by your own code.")
+    description = gettext_lazy("Trains a model on a dataset version, with a preset or custom code.")
     group = "train"
     icon = "training"
     computes = True
     needs = Action.TRAINING_SUBMIT
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset"),
-        Port("weights", gettext_lazy("Begins with"), "model", optional=True),
+        Port("weights", gettext_lazy("Starts with"), "model", optional=True),
     )
-    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
+    outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Metrics"), "figures"))
     params = (
-        Param("preset", gettext_lazy("Preset"), default="", help=gettext_lazy("Empty: the one made for the data.")),
+        Param("preset", gettext_lazy("Preset"), default="", help=gettext_lazy(
+            "Leave empty for the project "
+            "created for the data.")),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
-              help=gettext_lazy('JSON, such as {"epochs": 3}; what is left out is as the preset has it.')),
+              help=gettext_lazy("JSON, such as {\"epochs\": 3}; others have the defaults of the preset.")),
         Param("minutes", gettext_lazy("Time budget in minutes"), form="number", default=None, low=0.1, high=100_000,
-              help=gettext_lazy("It ends well when the time is used; presets only.")),
-        Param("model", gettext_lazy("Name of the model"), default="", help=gettext_lazy(
-            "Which model gets a version. Empty: one called after the pipeline and the step.")),
+              help=gettext_lazy("Ends successfully when the time is used; presets only.")),
+        Param("model", gettext_lazy("Model name"), default="", help=gettext_lazy(
+            "Model that gets a version. Default: named after the pipeline and the step.")),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
-              help=gettext_lazy("Empty: one where there are any.")),
+              help=gettext_lazy("Leave empty to require one if any exist.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),
-        Param("request", gettext_lazy("More of the request"), form="json", default=None,
-              help=gettext_lazy("JSON with further fields of the API for trainings: command, cluster, nodes …")),
+        Param("request", gettext_lazy("Additional fields"), form="json", default=None,
+              help=gettext_lazy("JSON with additional fields of the API for training jobs: command, cluster, nodes …")),
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
@@ -64,7 +66,8 @@ class TrainStep(StepKind):
         preset = params.get("preset")
         if preset and preset not in PRESETS:
             names = ", ".join(sorted(PRESETS))
-            raise Invalid(_("There is no preset “%(name)s”. Known: %(known)s.") % {"name": preset, "known": names},
+            raise Invalid(_("Unknown preset “%(name)s”. Available "
+                            "presets: %(known)s.") % {"name": preset, "known": names},
                           field="preset")  # fmt: skip
 
     def content(self, call: Call) -> Mapping[str, Any] | None:

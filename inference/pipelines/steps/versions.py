@@ -30,17 +30,17 @@ from inference.pipelines.steps.training import figures
 
 RETRY_DELAY = timedelta(seconds=2)
 DATA = Port("data", gettext_lazy("Data"), "dataset")
-FIGURES = Port("figures", gettext_lazy("Figures"), "figures")
+FIGURES = Port("figures", gettext_lazy("Metrics"), "figures")
 INTO = Param(
     "into",
     gettext_lazy("Into dataset"),
     default="",
     help=gettext_lazy(
-        "Name of the dataset of yours that gets the version; it is made where there is none. Empty: the same dataset."
+        "Name of your dataset for the version; created if it does not exist. Leave empty for the same dataset."
     ),
 )
 INTO_OWN = Param("into", gettext_lazy("Into dataset"), default="", help=gettext_lazy(
-    "Name of the dataset of yours that gets the version; it is made where there is none. Empty: one named after the "
+    "Name of your dataset for the version; created if it does not exist. Leave empty to derive it from the "
     "data and this step."))  # fmt: skip
 
 
@@ -124,9 +124,9 @@ def made_of(row: StepRun, **further: float) -> Done | None:
     """
     intake = Import.objects.select_related("version__dataset").filter(pk=row.kept["import"]).first()
     if intake is None:
-        raise StepFailed(_("Its import was deleted."))
+        raise StepFailed(_("The import was deleted."))
     if intake.state in (Import.State.FAILED, Import.State.CANCELLED):
-        raise StepFailed(intake.error or _("Its import was cancelled."))
+        raise StepFailed(intake.error or _("The import was cancelled."))
     if intake.state != Import.State.DONE or intake.version is None:
         return None
     return Done(outputs_of(intake.version, row, **further))
@@ -149,7 +149,7 @@ def target(name: str, user: User, usual: Dataset | None = None) -> Dataset:
     editable = Dataset.objects.editable_by(user)
     if not name and usual is not None:
         if not editable.filter(pk=usual.pk).exists():
-            message = _("%(dataset)s is not yours to change. Give the name of a dataset of your own.")
+            message = _("You cannot edit %(dataset)s. Enter the name of one of your datasets.")
             raise Invalid(message % {"dataset": usual}, field="into")
         return usual
     named = list(editable.filter(name=name).order_by("pk")[:50])
@@ -192,13 +192,13 @@ class FilterStep(MakesVersion):
     """A version of the images that match."""
 
     name = "filter"
-    label = gettext_lazy("Choose images")
-    description = gettext_lazy("Makes a dataset of those images that match, with their annotations and splits.")
+    label = gettext_lazy("Select images")
+    description = gettext_lazy("Creates a dataset from matching images, with their annotations and splits.")
     icon = "filter"
     params = (
         Param("query", gettext_lazy("Images"), required=True, help=gettext_lazy(
-            "As in the address of the gallery: split=train&class=cell&annotated=yes&q=smear. A word that stands "
-            "several times means any of its values.")),
+            "As in the address of the gallery: split=train&class=cell&annotated=yes&q=smear. A repeated key "
+            "matches any of its values.")),
         INTO_OWN,
     )  # fmt: skip
 
@@ -226,7 +226,7 @@ class SplitStep(MakesVersion):
 
     name = "split"
     label = gettext_lazy("Split")
-    description = gettext_lazy("Deals the images out to train, val and test anew, every class evenly.")
+    description = gettext_lazy("Splits the images into train, val and test again, balanced by class.")
     icon = "sort"
     params = (
         Param("train", gettext_lazy("Train (%)"), form="whole", default=80, low=0, high=100),
@@ -234,9 +234,9 @@ class SplitStep(MakesVersion):
         Param("test", gettext_lazy("Test (%)"), form="whole", default=10, low=0, high=100),
         Param("seed", gettext_lazy("Seed"), form="whole", default=0, low=0, high=splits.SEED_MAX),
         Param("group_by", gettext_lazy("Keep together"), form="choice", default="equal", choices=(
-            ("equal", gettext_lazy("Only equal files")),
-            ("folder", gettext_lazy("Images of one folder")),
-            ("prefix", gettext_lazy("Images whose names differ in their last number only")))),
+            ("equal", gettext_lazy("Only identical files")),
+            ("folder", gettext_lazy("Images of the same folder")),
+            ("prefix", gettext_lazy("Images whose names differ only in their last number")))),
         INTO,
     )  # fmt: skip
 
@@ -271,7 +271,7 @@ class MergeStep(MakesVersion):
     name = "merge"
     label = gettext_lazy("Merge")
     description = gettext_lazy(
-        "Puts dataset versions together: classes of one name become one, equal images come once."
+        "Merges dataset versions: classes with the same name are merged, duplicate images are included once."
     )
     icon = "group"
     inputs = (Port("data", gettext_lazy("Data"), "dataset", many=True),)

@@ -74,7 +74,7 @@ def compose(
             registry.check_name(user=user, name=name)
     with refusals:
         if visibility not in Visibility.values:
-            raise Invalid(_("A model is private or public."), field="visibility")
+            raise Invalid(_("The visibility of a model must be private or public."), field="visibility")
     refusals.end()
     documents = [_description(part) for part in parts]
     if margin is None and kind == CHAIN:
@@ -119,7 +119,9 @@ def _description(part: ModelVersion) -> Mapping[str, Any]:
 
 
 def _gone(part: ModelVersion) -> compatibility.CannotCompose:
-    return compatibility.CannotCompose(_("The files of %(model)s are gone. Choose another version.") % {"model": part})
+    return compatibility.CannotCompose(
+        _("The files of %(model)s are missing. Choose another version.") % {"model": part}
+    )
 
 
 def _margin(second: Mapping[str, Any]) -> float:

@@ -41,14 +41,18 @@ class ComposeForm(forms.Form):
     kind: ClassVar[str] = ""
 
     name = forms.CharField(
-        label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the parts.")
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Leave empty to derive it from the parts."),
     )
     model = forms.ModelChoiceField(
         label=_("As a version of"),
         queryset=Model.objects.none(),
         required=False,
         empty_label=_("A new model"),
-        help_text=_("A version of a model of yours takes part in its aliases and promotion rules."),
+        help_text=_("A version of a model that you own is included in its aliases and promotion rules."),
     )
     description = forms.CharField(
         label=_("Description"), max_length=500, required=False, widget=forms.Textarea(attrs={"rows": 2})
@@ -73,16 +77,16 @@ class EnsembleForm(ComposeForm):
     called: ClassVar = {"parts": "part1", "weights": "weight1"}
 
     way = forms.ChoiceField(
-        label=_("Answers are joined by"),
+        label=_("Combination method"),
         required=False,
-        choices=[("", _("The usual way of the task")), *METHOD_LABELS.items()],
+        choices=[("", _("Default of the task")), *METHOD_LABELS.items()],
     )
     iou = forms.FloatField(
-        label=_("Overlap of one object"),
+        label=_("IoU threshold"),
         min_value=0,
         max_value=1,
         initial=0.55,
-        help_text=_("Boxes of one class that overlap by more are of one object."),
+        help_text=_("Boxes of one class with a higher IoU belong to one object."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -127,23 +131,23 @@ class ChainForm(ComposeForm):
         label=_("Classifier or tagger"),
         queryset=ModelVersion.objects.none(),
         empty_label=_("Choose a model"),
-        help_text=_("It looks at each object that the detector found, cut out of the picture."),
+        help_text=_("Processes each object that the detector found, cropped from the image."),
     )
     min_score = forms.FloatField(
-        label=_("Lowest score of a box"), min_value=0, max_value=1, initial=0.3, help_text=_("Others are left out.")
+        label=_("Minimum confidence"), min_value=0, max_value=1, initial=0.3, help_text=_("Boxes below are ignored.")
     )
     margin = forms.FloatField(
         label=_("Margin"),
         min_value=0,
         max_value=1,
         required=False,
-        help_text=_("What is seen around a box, as a share of its sides. Empty: as the second model learned it."),
+        help_text=_("Visible margin around a box, as a share of its sides. Default: as trained by the second model."),
     )
     only = forms.CharField(
-        label=_("Only objects of"),
+        label=_("Only classes"),
         max_length=5000,
         required=False,
-        help_text=_("Classes of the detector, separated by commas; the others stay as they were found. Empty: all."),
+        help_text=_("Classes of the detector, separated by commas; others are returned unchanged. Default: all."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

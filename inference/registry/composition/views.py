@@ -19,8 +19,10 @@ from inference.registry.models import ModelVersion
 
 KIND_LABELS = {ENSEMBLE: _("Ensemble"), CHAIN: _("Chain")}
 LEADS = {
-    ENSEMBLE: _("All parts look at the picture, and their answers become one: surer than each alone, and slower."),
-    CHAIN: _("The detector finds objects, and a second model says what each of them is."),
+    ENSEMBLE: _(
+        "All parts process the image, and their predictions are combined: more accurate than each alone, and slower."
+    ),
+    CHAIN: _("The detector finds objects, and a second model classifies each."),
 }
 
 

@@ -52,13 +52,13 @@ PIXELS: Mapping[str, Pixels] = {
 #: Those that take blue first, the more usual first.
 BLUE_FIRST = tuple(name for name, pixels in PIXELS.items() if pixels.order == BGR)
 PIXEL_LABELS = {
-    "imagenet": gettext_lazy("Mean and deviation of ImageNet"),
+    "imagenet": gettext_lazy("ImageNet mean and standard deviation"),
     "unit": gettext_lazy("0 to 1"),
     "signed": gettext_lazy("−1 to 1"),
-    "bytes": gettext_lazy("0 to 255, as they are"),
-    "bytes_bgr": gettext_lazy("0 to 255, blue first (BGR)"),
-    "caffe_bgr": gettext_lazy("0 to 255 less the mean of ImageNet, blue first (BGR)"),
-    "unit_bgr": gettext_lazy("0 to 1, blue first (BGR)"),
+    "bytes": gettext_lazy("0 to 255, unchanged"),
+    "bytes_bgr": gettext_lazy("0 to 255, BGR"),
+    "caffe_bgr": gettext_lazy("0 to 255 minus the ImageNet mean, BGR"),
+    "unit_bgr": gettext_lazy("0 to 1, BGR"),
 }
 RESIZES = ("stretch", "letterbox")
 FLOAT32 = 1  # ONNX's number of the element type
@@ -104,7 +104,7 @@ class Declared:
         for side in ("width", "height"):
             with refusals:
                 if not 0 <= getattr(self, side) <= model_json.MAX_SIDE:
-                    message = _("An input has 1 to %(most)s pixels a side.") % {"most": model_json.MAX_SIDE}
+                    message = _("The input size must be 1 to %(most)s pixels per side.") % {"most": model_json.MAX_SIDE}
                     raise Invalid(message, field=side)
         with refusals:
             _check_labels(self.labels)
@@ -126,22 +126,24 @@ def labels_of(text: str) -> tuple[str, ...]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise Invalid(_("This begins like JSON and is none. Write one label a line."), field="labels") from None
+        raise Invalid(
+            _("The text starts like JSON but is invalid. Write one label per line."), field="labels"
+        ) from None
     if isinstance(value, list):
         return tuple(str(label) for label in value)
     labels = others.parse_labels(value)
     if not labels:
-        message = _('The numbers of the labels must count from 0 without a gap: {"0": "cat", "1": "dog"}.')
+        message = _('The label numbers must count from 0 without gaps: {"0": "cat", "1": "dog"}.')
         raise Invalid(message, field="labels")
     return labels
 
 
 def _check_labels(labels: Sequence[str]) -> None:
     if len(labels) > MOST_LABELS:
-        raise Invalid(_("A model has at most %(most)s labels.") % {"most": f"{MOST_LABELS:,}"}, field="labels")
+        raise Invalid(_("A model can have at most %(most)s labels.") % {"most": f"{MOST_LABELS:,}"}, field="labels")
     invalid = next((label for label in labels if not label or len(label) > LONGEST_LABEL or not is_sound(label)), None)
     if invalid is not None:
-        message = _("A label has 1 to %(most)s characters; “%(label)s” has not.")
+        message = _("A label must have 1 to %(most)s characters; “%(label)s” does not.")
         raise Invalid(message % {"most": LONGEST_LABEL, "label": invalid[:40]}, field="labels")
 
 
@@ -161,7 +163,7 @@ def describe(folder: Path, weights: Path, declared: Declared) -> FileFacts:
     if target.exists():
         if declared:
             text = _(
-                "model.json in it describes the model already. Leave task, labels and input empty, or leave it out."
+                "The model is already described by its model.json. Clear task, labels and input, or remove the file."
             )
             raise Invalid(text, field="task")
         return file_facts
@@ -171,7 +173,7 @@ def describe(folder: Path, weights: Path, declared: Declared) -> FileFacts:
     file_facts = files.merge(declared)
     if not file_facts.task:
         if declared:
-            raise Invalid(_("Say what the model is for."), field="task")
+            raise Invalid(_("Choose the task of the model."), field="task")
         return file_facts  # an ONNX file that answers tensors
     target.write_text(json.dumps(files.model_json(declared), ensure_ascii=False, indent=1))
     return file_facts
@@ -286,7 +288,7 @@ class _Description:
             return layouts[self.facts.layout]
         fitting = [layout for layout in layouts.values() if layout.fits(self._outputs, len(self.facts.labels))]
         if len(fitting) > 1:
-            message = _("The outputs of the file could be laid out in several ways. Choose one: %(options)s.")
+            message = _("The outputs of the file have several possible layouts. Choose one: %(options)s.")
             options = "; ".join(f"{layout.name} ({_(layout.label)})" for layout in fitting)
             raise Invalid(message % {"options": options}, field="layout")
         return fitting[0] if fitting else next(iter(layouts.values()))
@@ -300,18 +302,20 @@ class _Description:
             return layout.find(self._outputs)
         except Unfit:
             shapes = ", ".join(f"{tensor.name} {_shape(tensor)}" for tensor in self.summary.outputs[:6])
-            message = _("The outputs of the file (%(shapes)s) are not laid out so: %(layout)s. Choose another layout.")
+            message = _(
+                "The outputs of the file (%(shapes)s) do not have this layout: %(layout)s. Choose another layout."
+            )
             raise Invalid(message % {"shapes": shapes, "layout": _(layout.label)}, field="layout") from None
 
     def _input(self) -> dict[str, Any]:
         if len(self.summary.inputs) != 1:
-            message = _("The model has %(count)s inputs; models that look at a picture have one.")
+            message = _("The model has %(count)s inputs; models for images have one.")
             raise Invalid(message % {"count": len(self.summary.inputs)}, field="file")
         (tensor,) = self.summary.inputs
         if tensor.element_type != FLOAT32 or len(tensor.shape) != 4 or tensor.shape[1] not in (1, 3, -1):
             message = _(
-                "The input “%(name)s” has the shape %(shape)s. An input of 32-bit floats [N, 3, height, width] is "
-                "needed: export the model so."
+                "The input “%(name)s” has the shape %(shape)s. A 32-bit float input [N, 3, height, width] is "
+                "required: export the model accordingly."
             )
             raise Invalid(message % {"name": tensor.name, "shape": _shape(tensor)}, field="file")
         refusals = Refusals()
@@ -322,7 +326,7 @@ class _Description:
                 sides[side] = self._side(side, fixed)
         with refusals:
             if not self.facts.mean:
-                raise Invalid(_("Say how pixels become numbers, as in the training of the model."), field="pixels")
+                raise Invalid(_("Choose the pixel normalization used for training."), field="pixels")
         refusals.end()
         mean, std = self.facts.mean, self.facts.std
         if channels == 1:
@@ -334,21 +338,23 @@ class _Description:
         declared_size = getattr(self.declared, side)
         if fixed > 0:
             if declared_size and declared_size != fixed:
-                text = _("The file takes %(fixed)s pixels, not %(given)s. Leave it empty.")
+                text = _("The input size of the file is fixed to %(fixed)s pixels, not %(given)s. Clear the field.")
                 raise Invalid(text % {"fixed": fixed, "given": declared_size}, field=side)
             return fixed
         size: int = getattr(self.facts, side)
         if not size:
-            raise Invalid(_("The file leaves it free: say how many pixels the model was trained with."), field=side)
+            raise Invalid(
+                _("The file does not define it: enter the image size in pixels used for training."), field=side
+            )
         return size
 
     def _classes(self, layout: Layout, count: int | None) -> list[dict[str, Any]]:
         labels = self.facts.labels
         if not labels:
-            message = _("Name the classes of the model (%(count)s), one a line, in the order of its outputs.")
+            message = _("Name the classes of the model (%(count)s), one per line, in the order of its outputs.")
             raise Invalid(message % {"count": "?" if count is None else count}, field="labels")
         if count is not None and len(labels) not in ((count, count - 1) if layout.ground else (count,)):
-            message = _("The model answers for %(count)s classes; the labels name %(given)s. Name all in their order.")
+            message = _("The model predicts %(count)s classes; the labels name %(given)s. Name all in order.")
             raise Invalid(message % {"count": count, "given": len(labels)}, field="labels")
         _check_labels(labels)
         return [{"id": index, "name": label} for index, label in enumerate(labels)]

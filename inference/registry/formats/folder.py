@@ -80,19 +80,19 @@ def survey(folder: Path) -> ModelContents:
     for path in paths:
         if path.suffix.lower() in PICKLES:
             message = _(
-                "%(name)s can run code when it is opened (a pickle or an archive of one), so it is not accepted. "
-                "Save the weights as .safetensors and the model as .onnx."
+                "%(name)s can execute code when it is opened (a pickle or an archive with one), so it is not "
+                "accepted. Save the weights as .safetensors and the model as .onnx."
             )
             raise RefusedModel(message % {"name": path.name})
     weights = [p for p in paths if p.suffix.lower() in (".onnx", ".safetensors")]
     if not weights:
-        raise RefusedModel(_("There is no model in it: a .onnx or a .safetensors file is needed."))
+        raise RefusedModel(_("No model found: a .onnx or .safetensors file is required."))
     files: dict[str, Path] = {}
     for kind in (".onnx", ".safetensors"):
         own = [p for p in weights if p.suffix.lower() == kind]
         if len(own) > 1:
             names = ", ".join(str(p.relative_to(folder)) for p in own[:3])
-            message = _("There is more than one %(kind)s file (%(names)s); a version holds one model.")
+            message = _("There is more than one %(kind)s file (%(names)s); a version contains one model.")
             raise RefusedModel(message % {"kind": kind, "names": names})
         if own:
             files[f"model{kind}"] = own[0]
@@ -111,7 +111,7 @@ def _is_plain(path: Path) -> bool:
 def _read_checked(files: dict[str, Path], home: Path) -> ModelContents:
     content = _read(files, home)
     if not is_sound([content.architecture, content.preset, content.classes, content.facts]):
-        message = _("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
+        message = _("The description contains a value that cannot be stored, such as NUL or Infinity.")
         raise RefusedModel(message)
     return content
 
@@ -139,21 +139,21 @@ def _read(files: dict[str, Path], home: Path) -> ModelContents:
     }
     content.facts.setdefault("parameters", summary.parameters)
     if not _is_plain(home / "model.json"):
-        message = _("%(name)s is a link or a special file, which is not followed.")
+        message = _("%(name)s is a link or a special file, which is not supported.")
         raise RefusedModel(message % {"name": "model.json"})
     try:
         spec = model_json.load(home)
     except model_json.BadModel as exc:
         raise RefusedModel(str(exc)) from None
     if spec.graph is not None:
-        message = _("model.json says that the model is composed of others. Bring in its parts and compose them.")
+        message = _("model.json describes a combined model. Import its parts and combine them.")
         raise RefusedModel(message)
     content.task = spec.task
     if spec.task == TENSOR:
         return content
     names = {t.name for t in summary.inputs}
     if spec.input is None or names != {spec.input.name}:
-        message = _("model.json names another input than model.onnx has (%(names)s).")
+        message = _("model.json names a different input than model.onnx (%(names)s).")
         raise RefusedModel(message % {"names": ", ".join(sorted(names))})
     missing = set(spec.outputs.values()) - {t.name for t in summary.outputs}
     if missing:

@@ -70,13 +70,13 @@ def inspect(path: Path) -> Summary:
         try:
             return _Reader(view).model()
         except Damaged as exc:
-            raise RefusedModel(_("This is not a sound ONNX file. %(why)s") % {"why": exc}) from None
+            raise RefusedModel(_("Not a valid ONNX file. %(why)s") % {"why": exc}) from None
         finally:
             view.release()
 
 
 def _too_large() -> RefusedModel:
-    return RefusedModel(_("A tensor of the model claims more dimensions or values than any model has."))
+    return RefusedModel(_("A tensor of the model declares too many dimensions or values."))
 
 
 def _is_known(name: str, scopes: Scopes) -> bool:
@@ -108,7 +108,7 @@ class _Reader:
             elif number == 25 and not isinstance(value, int):
                 functions.append(value)
         if graph is None or not versions:
-            raise Damaged(_("It holds no graph."))
+            raise Damaged(_("The file contains no graph."))
         self._graph(graph, (), depth=0)
         for function in functions:
             for number, value in self._fields(*function):
@@ -143,7 +143,7 @@ class _Reader:
 
     def _graph(self, span: Span, outer: Scopes, *, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise RefusedModel(_("The model nests graphs too deeply."))
+            raise RefusedModel(_("The graphs of the model are nested too deeply."))
         nodes: list[Span] = []
         inputs: list[Tensor] = []
         outputs: list[Tensor] = []
@@ -169,7 +169,7 @@ class _Reader:
             own |= self._node(node, scopes, depth=depth)
         for tensor in outputs:
             if not _is_known(tensor.name, scopes):
-                message = _("The model's output “%(name)s” is not computed by any node.")
+                message = _("The model output “%(name)s” is not computed by any node.")
                 raise RefusedModel(message % {"name": tensor.name})
         if depth == 0:
             self.summary.inputs = [tensor for tensor in inputs if tensor.name not in weights]
@@ -197,12 +197,12 @@ class _Reader:
             elif number == 5 and not isinstance(value, int):
                 attributes.append(value)
         if domain not in KNOWN_DOMAINS and not declared and not domain.startswith("pkg."):
-            message = _("The operator %(name)s comes from a foreign library; export without it.")
+            message = _("The operator %(name)s comes from an external library; export without it.")
             raise RefusedModel(message % {"name": f"{domain}.{operator}"})
         if scopes is not None:
             for name in uses:
                 if name and not _is_known(name, scopes):
-                    message = _("A node uses “%(name)s” before anything computes it; the graph is cyclic or cut.")
+                    message = _("A node uses “%(name)s” before it is computed; the graph is cyclic or truncated.")
                     raise RefusedModel(message % {"name": name})
         self.summary.operators[operator] = self.summary.operators.get(operator, 0) + 1
         if depth == 0:
@@ -252,8 +252,8 @@ class _Reader:
         if outside or location:
             raise RefusedModel(
                 _(
-                    "The model keeps weights in other files, which is not accepted. "
-                    "Save it as one file (onnx.save with save_as_external_data=False)."
+                    "The model stores weights in other files, which is not supported. Save it as one file "
+                    "(onnx.save with save_as_external_data=False)."
                 )
             )
         if any(size < 0 for size in shape):
@@ -263,7 +263,7 @@ class _Reader:
         except ImpossibleShape:
             raise _too_large() from None
         if element_type in WIDTHS and element_type != 8 and count > max(8 * data_bytes, 8):
-            message = _("The weight “%(name)s” claims %(count)s values, more than the file can hold.")
+            message = _("The weight “%(name)s” declares %(count)s values, more than the file can contain.")
             raise RefusedModel(message % {"name": name, "count": f"{count:,}"})
         self.summary.parameters += count
         return name

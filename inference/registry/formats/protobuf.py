@@ -29,17 +29,17 @@ def fields(data: memoryview, begin: int, end: int) -> Iterator[tuple[int, int | 
         elif kind == 2:
             size, at = _varint(data, at, end)
             if size > end - at:
-                raise Damaged(_("A field is longer than the message it stands in."))
+                raise Damaged(_("A field is longer than its message."))
             yield number, (at, at + size)
             at += size
         elif kind in (1, 5):
             width = 8 if kind == 1 else 4
             if width > end - at:
-                raise Damaged(_("The file ends in the middle of a number."))
+                raise Damaged(_("The file ends inside a number."))
             yield number, (at, at + width)
             at += width
         else:
-            raise Damaged(_("The file holds fields of an unknown kind."))
+            raise Damaged(_("The file contains fields of an unknown type."))
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
@@ -51,7 +51,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise Damaged(_("The file ends in the middle of a number."))
+    raise Damaged(_("The file ends inside a number."))
 
 
 def signed(value: int) -> int:
@@ -84,8 +84,8 @@ def text(data: memoryview, value: int | Span, *, max_bytes: int = 4096) -> str:
         Damaged: not text, or longer than `max_bytes` bytes.
     """
     if isinstance(value, int) or value[1] - value[0] > max_bytes:
-        raise Damaged(_("A name in the file is not a name."))
+        raise Damaged(_("The file contains an invalid name."))
     try:
         return bytes(data[value[0] : value[1]]).decode()
     except UnicodeDecodeError:
-        raise Damaged(_("A name in the file is not text.")) from None
+        raise Damaged(_("The file contains a name that is not text.")) from None

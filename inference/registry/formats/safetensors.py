@@ -33,14 +33,14 @@ def inspect(path: Path) -> tuple[int, int]:
             raise RefusedModel(_("The safetensors file is too short to have a header."))
         (length,) = struct.unpack("<Q", head)
         if length > size - 8:
-            raise RefusedModel(_("The safetensors header claims to be longer than the file."))
+            raise RefusedModel(_("The safetensors header declares more bytes than the file has."))
         if length > MAX_HEADER_BYTES:
-            message = _("The safetensors header has more than %(most)s MiB.")
+            message = _("The safetensors header is larger than %(most)s MiB.")
             raise RefusedModel(message % {"most": MAX_HEADER_BYTES >> 20})
         try:
             header = json.loads(file.read(length), parse_int=_parse_int)
         except (ValueError, RecursionError):
-            raise RefusedModel(_("The safetensors header cannot be read.")) from None
+            raise RefusedModel(_("The safetensors header is invalid.")) from None
     if not isinstance(header, dict):
         raise RefusedModel(_("The safetensors header is not a table of tensors."))
     if len(header) > MAX_TENSORS:
@@ -70,7 +70,7 @@ def _parse_int(digits: str) -> int:
 
 def _entry(name: str, entry: object) -> tuple[int, int, int]:
     """Return start, end and number of values of a tensor."""
-    message = _("The tensor “%(name)s” of the safetensors file is not described properly.")
+    message = _("The tensor “%(name)s” of the safetensors file has an invalid description.")
     broken = RefusedModel(message % {"name": name[:80]})
     if not isinstance(entry, dict):
         raise broken

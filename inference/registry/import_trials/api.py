@@ -45,7 +45,7 @@ class TrialIn(VersionIn):
     )  # fmt: skip
     version = VisibleField(
         DatasetVersion, to_use=True, required=False, allow_null=True, default=None,
-        help_text="Its pictures with most on them; what is annotated tells which way is right.",
+        help_text="Images with the most objects; annotations show which interpretation is correct.",
     )  # fmt: skip
 
 
@@ -145,6 +145,6 @@ class TrialActs(Base):
         """The trial; a job about a model that is another act is none."""
         task: ModelTask = self.get_object()
         if task.act != ModelTask.Act.TRY:
-            raise Invalid(_("This job tries no model."))
+            raise Invalid(_("This job tests no model."))
         rows = ModelTask.objects.visible_to(self.request.user).select_related("job__owner", "made__model")
         return get_object_or_404(rows, pk=task.pk)

@@ -12,13 +12,13 @@ from inference.registry.formats.declared import LAYOUTS, PIXEL_LABELS, Declared
 
 RESIZE_LABELS = {"stretch": gettext_lazy("stretched"), "letterbox": gettext_lazy("letterbox")}
 WHY_LABELS = {
-    "unreadable": gettext_lazy("its outputs could not be read so"),
-    "does_not_run": gettext_lazy("it did not run"),
-    "no_numbers": gettext_lazy("it answered no numbers"),
-    "time": gettext_lazy("there was no time left"),
-    "same": gettext_lazy("it answers like one that is shown"),
-    "worse": gettext_lazy("it is worse than those that are shown"),
-    "nothing": gettext_lazy("it found nothing that makes sense"),
+    "unreadable": gettext_lazy("the outputs could not be interpreted this way"),
+    "does_not_run": gettext_lazy("the model did not run"),
+    "no_numbers": gettext_lazy("the outputs contain no numbers"),
+    "time": gettext_lazy("time limit reached"),
+    "same": gettext_lazy("same predictions as one that is shown"),
+    "worse": gettext_lazy("worse than those that are shown"),
+    "nothing": gettext_lazy("no plausible predictions"),
 }
 
 
@@ -30,7 +30,7 @@ def title(declaration: Declared) -> str:
 
 def describe(declaration: Declared) -> list[str]:
     """Return labels of the rest: task, pixels, resize, and the size where it was guessed or declared."""
-    pixels = str(PIXEL_LABELS[declaration.pixels]) if declaration.pixels else _("as the files say")
+    pixels = str(PIXEL_LABELS[declaration.pixels]) if declaration.pixels else _("as defined in the files")
     parts = [
         str(dict(task_labels.choices()).get(declaration.task, declaration.task)),
         _("pixels: %(pixels)s") % {"pixels": pixels},

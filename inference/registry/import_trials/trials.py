@@ -105,7 +105,7 @@ def submit(
         with refusals:
             if brought.torch:
                 message = _(
-                    "An archive of torch cannot be tried. Export the model as ONNX, or bring it in and declare it."
+                    "A PyTorch archive cannot be tested. Export the model as ONNX, or import it with a description."
                 )
                 raise CannotTry(message)
             brought.bring(work / FILES)
@@ -140,9 +140,9 @@ def submit(
 def check_pictures(count: int, version: DatasetVersion | None) -> None:
     """Raise an error unless there are images, and not too many."""
     if not count and version is None:
-        raise Invalid(_("Choose pictures, or a dataset, to try the model on."), field="pictures")
+        raise Invalid(_("Choose images, or a dataset, to try the model on."), field="pictures")
     if count > MAX_IMAGES:
-        message = _("Choose at most %(most)s pictures: a few are enough to see which way is right.")
+        message = _("Choose at most %(most)s images: a few are enough to see which interpretation is correct.")
         raise Invalid(message % {"most": MAX_IMAGES}, field="pictures")
 
 
@@ -152,7 +152,7 @@ def _store_pictures(pictures: Sequence[Example], into: Path) -> None:
         try:
             copy_rest(picture.file, into / str(index), max_bytes=MAX_PICTURE_BYTES)
         except TooLarge:
-            message = _("%(name)s is larger than the %(most)s MiB that a picture may have.")
+            message = _("%(name)s is larger than the limit of %(most)s MiB for an image.")
             facts = {"name": picture.name[:100], "most": MAX_PICTURE_BYTES >> 20}
             raise Invalid(message % facts, field="pictures") from None
 
@@ -242,7 +242,7 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
         raise _already_used(task.made)
     shown = task.figures.get("best", ())
     if not 1 <= rank <= len(shown):
-        raise Invalid(_("Choose one of the ways that are shown."), field="rank")
+        raise Invalid(_("Choose one of the listed interpretations."), field="rank")
     files, spec, owner = files_of(task), task.job.spec, task.job.owner
     declared = variants.as_import(files, ways_of(task)[shown[rank - 1]["number"]])
     fields = {field: spec[field] for field in ("name", "description", "visibility")}
@@ -274,7 +274,7 @@ def _record_version(task: ModelTask, version: ModelVersion) -> None:
 
 
 def _already_used(version: ModelVersion) -> AlreadyUsed:
-    message = _("%(version)s was made of this trial already. Open it, or bring the model in once more.")
+    message = _("%(version)s was already created from this test. Open it, or import the model again.")
     return AlreadyUsed(message % {"version": version}, version=version.pk)
 
 

@@ -39,7 +39,7 @@ def check_opens(model: Path) -> str:
     except Exception as error:  # noqa: BLE001  whatever the runtime finds in the file
         if "bad_alloc" in str(error) or "Failed to allocate" in str(error):
             raise MemoryError from None
-        message = _("ONNX Runtime cannot open the model: %(reason)s Export it again for a version that is supported.")
+        message = _("ONNX Runtime cannot open the model: %(reason)s Export it for a supported version.")
         raise RefusedModel(message % {"reason": _reason(error)}) from None
     return ""
 

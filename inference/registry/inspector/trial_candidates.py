@@ -28,9 +28,9 @@ def weights(folder: Path) -> Path:
     path = find_weights(folder)
     if path is None or path.suffix.lower() != ".onnx":
         survey(folder)  # which may know better what is wrong with them
-        raise CannotTry(_("Only an ONNX model can be tried: weights alone do not run."))
+        raise CannotTry(_("Only ONNX models can be tested: weights alone cannot run."))
     if (home_of(folder) / "model.json").exists():
-        raise CannotTry(_("model.json in it says all that could be tried. Bring the model in as it is."))
+        raise CannotTry(_("The model.json already defines everything that could be tested. Import the model directly."))
     return path
 
 
@@ -61,8 +61,8 @@ def _no_candidates(
         return first
     shapes = ", ".join(f"{tensor.name} {tensor.shape}" for tensor in files.summary.outputs[:6])
     message = _(
-        "Its outputs (%(shapes)s) are not laid out in a way that is known here. Export the model with its head decoded "
-        "into boxes, or describe it by a model.json."
+        "The layout of its outputs (%(shapes)s) is unknown. Export the model with its head decoded into boxes, "
+        "or describe it by a model.json."
     )
     return CannotTry(message % {"shapes": shapes[:300]})
 

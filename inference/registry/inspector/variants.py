@@ -114,7 +114,8 @@ def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named:
         raise Unfit
     if not named and count is None:
         message = _(
-            "Name the classes of the model, one a line, in the order of its outputs: they cannot be counted in it."
+            "Name the classes of the model, one per line, in the order of its outputs: they cannot be counted "
+            "from the file."
         )
         raise Invalid(message, field="labels")
     base = replace(declared, task=task, layout=layout.name)

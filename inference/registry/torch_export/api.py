@@ -37,7 +37,7 @@ class TorchActs(Base):
         """The version as a program of torch.export (.pt2), where a job has made it; the platform never opens it."""
         version = self.get_object()
         if (descriptor := exports.open_program(version)) is None:
-            raise NotFound(_("There is no torch program of this version yet. Export it first."))
+            raise NotFound(_("This version has no torch program yet. Export it first."))
         return send_file(request._request, descriptor, exports.filename(version))
 
     @extend_schema(request=None, responses={202: ModelTaskOut})

@@ -40,20 +40,21 @@ def check(version: ModelVersion) -> None:
     """
     facts = {"model": version}
     if version.source != ModelVersion.Source.TRAINING:
-        message = _("%(model)s was not trained here, so its network is not known. Export the version of a training.")
+        message = _("%(model)s was not trained here, so its network is unknown. Export a version of a training job.")
         raise CannotExport(message % facts)
     if version.preset not in PRESETS:
         message = _(
-            "The network of %(model)s cannot be built anew. Only classifiers, taggers and segmenters of presets can."
+            "The network of %(model)s cannot be rebuilt. Only classifiers, taggers and segmenters of presets can."
         )
         raise CannotExport(message % facts)
     if version.architecture == OWN:
         message = _(
-            "The network of %(model)s is somebody's own program. Export it from that program with torch.export."
+            "The network of %(model)s is a custom program of another user. Export it from that program with "
+            "torch.export."
         )
         raise CannotExport(message % facts)
     if not {WEIGHTS, "model.onnx", "model.json"} <= {entry["name"] for entry in version.files}:
-        message = _("%(model)s came without its weights, or without its ONNX file. Train it once more.")
+        message = _("%(model)s has no weights or no ONNX file. Train it again.")
         raise CannotExport(message % facts)
 
 
@@ -76,7 +77,9 @@ def submit(*, user: User, version: ModelVersion) -> ModelTask:
     check(version)
     newest = latest_task(version)
     if newest is not None and not newest.job.published:
-        raise CannotExport(_("An export of %(model)s is on its way. Wait until it has ended.") % {"model": version})
+        raise CannotExport(
+            _("An export of %(model)s is in progress. Wait until it has completed.") % {"model": version}
+        )
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0}
     name = titles.derive_name(f"{version} torch", room=100)
     with transaction.atomic():

@@ -35,5 +35,5 @@ def version_torch(request: SignedInRequest, pk: int) -> HttpResponseBase:
     """The program of a version."""
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
     if (descriptor := exports.open_program(version)) is None:
-        raise NotFound(_("There is no torch program of this version yet. Export it first."))
+        raise NotFound(_("This version has no torch program yet. Export it first."))
     return send_file(request, descriptor, exports.filename(version))

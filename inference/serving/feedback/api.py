@@ -56,7 +56,7 @@ class ServiceFeedbackIn(StrictMixin, serializers.Serializer):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise serializers.ValidationError(_("This is no JSON.")) from None
+            raise serializers.ValidationError(_("Invalid JSON.")) from None
 
 
 class ServiceAnnotateIn(StrictMixin, serializers.Serializer):

@@ -11,4 +11,4 @@ from aiplatform.lib.titles import TITLE
 class AnnotateForm(forms.Form):
     """Its name."""
 
-    name = forms.CharField(label=_("Name of the dataset"), max_length=25, validators=[TITLE])
+    name = forms.CharField(label=_("Dataset name"), max_length=25, validators=[TITLE])

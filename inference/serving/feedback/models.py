@@ -16,10 +16,10 @@ class ServiceSample(models.Model):
     """An image with predictions of a service, or of a device of a group, reported by a user or selected by a rule."""
 
     class Why(models.TextChoices):
-        SOMEBODY = "", _("Somebody")
-        LOW_SCORE = "low_score", _("Low score")
-        CHANCE = "chance", _("By chance")
-        DIFFERING = "differing", _("Models differ")
+        SOMEBODY = "", _("A user")
+        LOW_SCORE = "low_score", _("Low confidence")
+        CHANCE = "chance", _("Chance level")
+        DIFFERING = "differing", _("Model differences")
 
     service = models.ForeignKey("inference.Service", models.CASCADE, null=True, related_name="samples")
     group = models.ForeignKey("inference.EdgeGroup", models.CASCADE, null=True, related_name="samples")

@@ -103,10 +103,10 @@ def store(
         TooLarge, DiskFull: there is no room.
     """
     if len(picture) > MAX_BYTES:
-        raise Invalid(_("The picture has more than %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image")
+        raise Invalid(_("The image is larger than %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image")
     predictions = [] if answers is None else answers
     if not _are_answers(predictions):
-        raise Invalid(_("answers are the predictions that the service gave: a list of objects."), field="answers")
+        raise Invalid(_("answers must be the predictions of the endpoint: a list of objects."), field="answers")
     try:
         facts = image_files.inspect(io.BytesIO(picture))
     except image_files.BadImage as exc:
@@ -115,10 +115,14 @@ def store(
         stored: ServiceSample = existing  # it waits, or was annotated: a rule has nothing to add
         return stored
     if by is None and not has_room(holder):
-        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
+        raise TooManySamples(
+            _("The limit of images waiting for annotation is reached; no more are stored. Annotate those first.")
+        )
     waiting = holder.samples.filter(dataset=None)
     if waiting.count() >= MAX_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MAX_BYTES_TOGETHER:
-        raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
+        raise TooManySamples(
+            _("The limit of images waiting for annotation is reached; no more are stored. Annotate those first.")
+        )
     uploads.require_room(owner=holder.owner, size_bytes=len(picture))
     file = ServiceSample(**_at(holder), sha256=facts.sha256).file
     file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -210,7 +214,7 @@ def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
     """
     rows = [row for row in waiting(holder) if row.file.is_file()]
     if not rows:
-        raise NoSamples(_("No picture waits for annotation."))
+        raise NoSamples(_("No images are waiting for annotation."))
     datasets.check(owner=by, name=name)
     entries = list(_entries(holder, rows))
     upload = uploads.create(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
@@ -232,7 +236,7 @@ def _import_samples(holder: Holder, rows: Sequence[ServiceSample], upload: Uploa
     dataset = datasets.create(owner=by, name=name, intro=_came_back(holder))
     numbers = [row.pk for row in rows]
     if ServiceSample.objects.filter(pk__in=numbers, dataset=None).update(dataset=dataset) < len(numbers):
-        raise NoSamples(_("These pictures were annotated or removed at this moment. Look again."))
+        raise NoSamples(_("These images were annotated or removed a moment ago. Check again."))
     uploads.arrived(upload)
     imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
     return dataset
@@ -245,7 +249,7 @@ def name_for(holder: Holder, user: User) -> str:
 
 
 def _came_back(holder: Holder) -> str:
-    return (_("Came back from %(name)s") % {"name": holder.name})[:50]
+    return (_("Feedback from %(name)s") % {"name": holder.name})[:50]
 
 
 def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:

@@ -55,7 +55,11 @@ class Admission:
             Refused: 403 a key where no answers are, 429 too often.
         """
         if self.caller.key and path.split("/", maxsplit=1)[0] == "metrics":
-            raise Refused(403, "not_allowed", _("Keys open v2/… and predict. The load of a service is its owner's."))
+            raise Refused(
+                403,
+                "not_allowed",
+                _("API keys permit v2/… and predict. The load of an endpoint is visible to its owner only."),
+            )
         if not self.caller.per_minute or not asks(path):
             return
         name = f"{self.service}:{self.caller.name}"
@@ -65,7 +69,7 @@ class Admission:
 
 
 def _rate_limit_message(limit: int, wait: int) -> str:
-    message = gettext("That is more than %(most)d requests a minute. Ask again in %(wait)d s.")
+    message = gettext("Limit of %(most)d requests per minute exceeded. Try again in %(wait)d s.")
     return message % {"most": limit, "wait": wait}
 
 

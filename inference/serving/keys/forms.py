@@ -19,21 +19,21 @@ class KeyForm(forms.Form):
         label=_("Name"),
         max_length=keys.MAX_NAME,
         validators=[TITLE],
-        help_text=_("Who gets it. It stands in the usage."),
+        help_text=_("The user of the key. Shown in the usage statistics."),
     )
     per_minute = forms.IntegerField(
-        label=_("Requests a minute"),
+        label=_("Requests per minute"),
         min_value=1,
         max_value=keys.MAX_PER_MINUTE,
         required=False,
-        help_text=_("Empty: as the service has it."),
+        help_text=_("Leave empty to use the value of the endpoint."),
     )
     days = forms.IntegerField(
         label=_("Days"),
         min_value=1,
         max_value=keys.MAX_DURATION.days,
         required=False,
-        help_text=_("Empty: it never expires."),
+        help_text=_("Leave empty for a key without expiration."),
     )
 
     def submission(self) -> dict[str, Any]:

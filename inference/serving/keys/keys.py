@@ -50,17 +50,17 @@ def issue(
         if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
             raise Invalid(TITLE.message, field="name")
         if active_keys.filter(name=name).exists():
-            raise NameTaken(_("This service already has a key called “%(name)s”.") % {"name": name}, field="name")
+            raise NameTaken(_("This endpoint already has an API key named “%(name)s”.") % {"name": name}, field="name")
     with refusals:
         if per_minute is not None and not 1 <= per_minute <= MAX_PER_MINUTE:
-            raise Invalid(_("A caller may ask 1 to 1,000,000 times a minute."), field="per_minute")
+            raise Invalid(_("The limit must be 1 to 1,000,000 requests per minute and client."), field="per_minute")
     with refusals:
         if expires_in is not None and not timedelta(0) < expires_in <= MAX_DURATION:
-            raise Invalid(_("A key is good for 1 to 3650 days."), field="days")
+            raise Invalid(_("An API key can be valid for 1 to 3650 days."), field="days")
     with refusals:
         if active_keys.count() >= MAX_KEYS:
             raise TooManyKeys(
-                _("A service has at most %(most)d keys. Revoke one that is not used.") % {"most": MAX_KEYS}
+                _("An endpoint can have at most %(most)d API keys. Revoke an unused one.") % {"most": MAX_KEYS}
             )
     refusals.end()
     secret = PREFIX + secrets.token_urlsafe(32)

@@ -45,7 +45,7 @@ def key_revoke(request: SignedInRequest, pk: int, key: int) -> HttpResponse:
     """End a key."""
     row = get_object_or_404(_own(request, pk).keys.filter(revoked_at=None), pk=key)
     keys.revoke(key=row, by=request.user)
-    messages.success(request, _("Key revoked. Requests with it are refused from now on."))
+    messages.success(request, _("API key revoked. Requests with it are rejected."))
     return redirect("inference:service-keys", pk)
 
 

@@ -7,29 +7,29 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 COMPARED: dict[str, Any] = {
-    "classes": _("Classes answered"),
-    "scores": _("Scores of answers"),
+    "classes": _("Predicted classes"),
+    "scores": _("Confidence of predictions"),
     "brightness": _("Brightness"),
     "contrast": _("Contrast"),
     "saturation": _("Saturation"),
     "sharpness": _("Sharpness"),
     "size": _("Number of pixels"),
-    "shape": _("Width to height"),
+    "shape": _("Aspect ratio"),
 }
 LOOKS: dict[str, Any] = {
     "brightness": _("Brightness"),
-    "red_green": _("Red against green"),
-    "yellow_blue": _("Yellow against blue"),
-    "edges": _("Direction of edges"),
+    "red_green": _("Red vs. green"),
+    "yellow_blue": _("Yellow vs. blue"),
+    "edges": _("Edge direction"),
     "fine_edges": _("Fine edges"),
     "coarse_edges": _("Coarse edges"),
     "sharpness": _("Sharpness"),
     "size": _("Number of pixels"),
-    "shape": _("Width to height"),
+    "shape": _("Aspect ratio"),
 }
 VERDICTS: dict[str, Any] = {
-    "steady": _("As before"),
-    "moved": _("Has moved"),
+    "steady": _("Unchanged"),
+    "moved": _("Shifted"),
     "other": _("Very different"),
-    "unknown": _("Too few pictures"),
+    "unknown": _("Not enough images"),
 }

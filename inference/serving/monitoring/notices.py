@@ -16,7 +16,7 @@ from inference.serving.models import Service
 from inference.serving.monitoring import results
 from inference.serving.monitoring.results import Comparison
 
-KIND = Kind("drift", _("What a service of mine is shown has changed"), "chart")
+KIND = Kind("drift", _("Data drift at an endpoint of mine"), "chart")
 EVERY_S = 900
 
 

@@ -22,7 +22,7 @@ class HostKind(JobKind):
 
     name = KIND
     device_kinds = DEVICE_KINDS
-    label = gettext_lazy("Shared services")
+    label = gettext_lazy("Shared endpoints")
     icon = "inference"
     order = 71
     step = False
@@ -52,4 +52,4 @@ class HostKind(JobKind):
 
     def facts(self, job: Job) -> list[Fact]:
         names = sorted(host_assignment.residents(job).values_list("name", flat=True))
-        return [Fact(gettext_lazy("Services"), ", ".join(names))] if names else []
+        return [Fact(gettext_lazy("Endpoints"), ", ".join(names))] if names else []

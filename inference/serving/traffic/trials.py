@@ -69,7 +69,8 @@ def start(*, service: Service, version: ModelVersion, mode: str, percent: int, b
                 raise Invalid(_("%(name)s is stopped. Start it first.") % {"name": locked.name}, field="model_version")
             if locked.next_job_id is not None:
                 raise TrialOpen(
-                    _("%(name)s is changing its model. Wait for it, or give it up.") % {"name": locked.name}
+                    _("%(name)s is changing its model. Wait until it is done, or cancel the change.")
+                    % {"name": locked.name}
                 )
             trial = ServiceTrial(
                 service=locked, version=version, model_name=str(version)[:130], beside=locked.model_name[:130],
@@ -79,7 +80,7 @@ def start(*, service: Service, version: ModelVersion, mode: str, percent: int, b
             trial.job = endpoints.submit(locked, version)
             trial.save(update_fields=["job"])
     except IntegrityError:
-        message = _("%(name)s tries another model already. End that first.")
+        message = _("%(name)s already has a rollout. End it first.")
         raise TrialOpen(message % {"name": service.name}) from None
     audit.record(by, "service_trial_started", service, version=str(version), mode=mode, percent=percent)
     return trial
@@ -93,19 +94,19 @@ def check_part(mode: str, percent: int) -> None:
     """
     if mode not in ServiceTrial.Mode.values:
         modes = ", ".join(ServiceTrial.Mode.values)
-        raise Invalid(_("mode is one of %(known)s.") % {"known": modes}, field="mode")
+        raise Invalid(_("mode must be one of %(known)s.") % {"known": modes}, field="mode")
     maximum = 100 if mode == ServiceTrial.Mode.SHADOW else 99
     if not 1 <= percent <= maximum:
-        raise Invalid(_("The part is 1 to %(most)s percent.") % {"most": maximum}, field="percent")
+        raise Invalid(_("The share must be 1 to %(most)s percent.") % {"most": maximum}, field="percent")
 
 
 def _check_version(service: Service, version: ModelVersion) -> None:
     current = service.model_version
     if current == version:
-        message = _("%(name)s answers with %(model)s already.") % {"name": service.name, "model": version}
+        message = _("%(name)s already serves %(model)s.") % {"name": service.name, "model": version}
         raise Invalid(message, field="model_version")
     if current is not None and current.task != version.task:
-        message = _("%(model)s is for another task, so callers would not understand its answers.")
+        message = _("%(model)s has a different task, so clients could not use its predictions.")
         raise Invalid(message % {"model": version}, field="model_version")
 
 
@@ -122,7 +123,7 @@ def _lock_open_trial(service: Service) -> ServiceTrial:
     """Return the open trial, locked; within a transaction."""
     trial = ServiceTrial.objects.select_for_update(of=("self",)).filter(service=service, outcome="").first()
     if trial is None:
-        raise NoTrial(_("%(name)s tries no other model.") % {"name": service.name})
+        raise NoTrial(_("%(name)s has no rollout.") % {"name": service.name})
     open_trial: ServiceTrial = trial
     return open_trial
 
@@ -158,7 +159,7 @@ def promote(*, service: Service, by: User) -> Service:
         trial = _lock_open_trial(service)
         job = trial.job
         if job is None or trial.version is None or not may_be_used(trial) or not trial.answers:
-            message = _("%(model)s does not answer yet, so nothing was changed.")
+            message = _("%(model)s does not respond yet, so nothing was changed.")
             raise NotReady(message % {"model": trial.model_name})
         replicas.start_matching(locked, trial.version)
         if replicas.has_further(locked, trial.version):

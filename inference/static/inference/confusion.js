@@ -9,13 +9,13 @@ export function drawConfusion({ labels, matrix, background = false, unit = "" })
   const headRow = head.insertRow();
   headRow.append(document.createElement("td"));
   for (const [answer, name] of names.entries()) {
-    headRow.append(header(name, "col", `,${answer}`, t("Images where %(answer)s was answered", { answer: name })));
+    headRow.append(header(name, "col", `,${answer}`, t("Images with prediction %(answer)s", { answer: name })));
   }
   const body = document.createElement("tbody");
   matrix.forEach((row, truth) => {
     const total = row.reduce((sum, value) => sum + value, 0);
     const tr = body.insertRow();
-    tr.append(header(names[truth], "row", `${truth},`, t("Images that show %(truth)s", { truth: names[truth] })));
+    tr.append(header(names[truth], "row", `${truth},`, t("Images with ground truth %(truth)s", { truth: names[truth] })));
     row.forEach((count, answer) => {
       const td = tr.insertCell();
       if (background && truth === labels.length - 1 && answer === truth) return;
@@ -48,7 +48,7 @@ function cell(count, total, truth, answer, names, unit) {
   button.textContent = unit ? share(count, total) : String(count);
   button.disabled = count === 0;
   const counted = unit ? `${grouped(count)} ${unit}` : count;
-  button.title = t("%(truth)s answered as %(answer)s: %(count)s", { truth: names[truth], answer: names[answer], count: counted });
+  button.title = t("%(truth)s predicted as %(answer)s: %(count)s", { truth: names[truth], answer: names[answer], count: counted });
   button.setAttribute("aria-label", button.title);
   button.setAttribute("aria-pressed", "false");
   if (count) {

@@ -46,7 +46,7 @@ function chart(id, xLabel, yLabel, xs, series, hooks = {}) {
 
 const shown = present.slice(0, SHOWN_CLASSES);
 if (shown.length < present.length) {
-  document.getElementById("curves-shown").textContent = t("Classes drawn: the first %(shown)s of %(all)s", { shown: shown.length, all: present.length });
+  document.getElementById("curves-shown").textContent = t("Classes shown: the first %(shown)s of %(all)s", { shown: shown.length, all: present.length });
 }
 const classIds = data.classes.map((c) => c.id);
 const thin = shown.map((c) => ({ name: c.name, entry: c, stroke: colour(colorTokenOf(classIds, c.id)) }));
@@ -82,7 +82,7 @@ const prPlot = chart(
 
 const f1Plot = chart(
   "f1-chart",
-  t("Score threshold"),
+  t("Confidence threshold"),
   "F1",
   data.thresholds,
   [
@@ -146,7 +146,7 @@ function drawTable() {
         if (column === "name") td.textContent = value;
         else {
           td.className = "num";
-          if (column === "precision" && value == null) td.title = t("Nothing was answered as this class, so nothing of it can be right or wrong.");
+          if (column === "precision" && value == null) td.title = t("No predictions of this class.");
           td.textContent = value == null ? "–" : column === "truths" ? grouped(value) : value.toFixed(3);
         }
         tr.append(td);
@@ -184,14 +184,14 @@ function moveTo(next) {
   place = next;
   slider.value = String(next);
   said.textContent = data.thresholds[place].toFixed(2);
-  const moved = t("Precision, recall and F1: at score threshold %(threshold)s, as the slider is set.", { threshold: said.textContent });
+  const moved = t("Precision, recall and F1: at the confidence threshold %(threshold)s of the slider.", { threshold: said.textContent });
   conditions.textContent = place === ownPlace ? storedConditions : moved;
   const now = means[place];
   for (const key of ["precision", "recall", "f1"]) {
     const tile = document.querySelector(`[data-live="${key}"]`);
     const none = key === "precision" && !now.answered;
     tile.textContent = none ? "–" : now[key].toFixed(3);
-    tile.title = none ? t("Nothing is answered from this score on.") : "";
+    tile.title = none ? t("No predictions above this threshold.") : "";
   }
   drawTable();
   prPlot.redraw(false);

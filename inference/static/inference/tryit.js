@@ -67,7 +67,7 @@ function begin(view, drop) {
     button.disabled = true;
     try {
       await send(form);
-      told.textContent = t("Kept for annotation.");
+      told.textContent = t("Stored for annotation.");
     } catch (problem) {
       button.disabled = false;
       told.textContent = problem.message;
@@ -79,7 +79,7 @@ function begin(view, drop) {
     try {
       answer = await fetch(root.dataset.feedback || "", { method: "POST", body: form, headers: { "X-CSRFToken": csrfToken() } });
     } catch {
-      throw new Error(t("The platform does not answer. Check your connection and try again."));
+      throw new Error(t("The platform does not respond. Check your connection and try again."));
     }
     const body = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new ApiError(answer.status, body);
@@ -93,7 +93,7 @@ function begin(view, drop) {
       picture = await createImageBitmap(file, { imageOrientation: "from-image" });
     } catch {
       drop.classList.remove("is-busy");
-      fail(t("This file is not an image your browser can show."));
+      fail(t("Your browser cannot display this image file."));
       return;
     }
     drop.classList.add("has-picture");
@@ -124,7 +124,7 @@ function begin(view, drop) {
       if (mine !== turn) return;
       found = said.predictions;
       const all = Math.round(performance.now() - started);
-      timing.textContent = t("%(model)s ms in the model, %(all)s ms in all", { model: said.timing_ms.inference.toFixed(1), all });
+      timing.textContent = t("%(model)s ms inference, %(all)s ms total", { model: said.timing_ms.inference.toFixed(1), all });
       view.answered?.(found);
       wrong.hidden = false;
       draw();
@@ -142,7 +142,7 @@ function begin(view, drop) {
       const { starting, ...said } = await predict(file);
       if (!starting || !wanted()) return said;
       if (performance.now() > until) throw new Error(starting);
-      timing.textContent = t("The service is starting. Your image is answered as soon as it is ready.");
+      timing.textContent = t("The endpoint is starting. Your image is processed as soon as it is ready.");
       await new Promise((done) => setTimeout(done, AGAIN_MS));
     }
   }
@@ -157,11 +157,11 @@ function begin(view, drop) {
         headers: { "Content-Type": file.type || "application/octet-stream", "X-CSRFToken": csrfToken() },
       });
     } catch {
-      throw new Error(t("The platform does not answer. Check your connection and try again."));
+      throw new Error(t("The platform does not respond. Check your connection and try again."));
     }
     const body = await answer.json().catch(() => ({}));
     if (body.code === "service_starting") return { starting: body.detail };
-    if (!answer.ok) throw new Error(body.detail || t("The service answered %(status)s.", { status: answer.status }));
+    if (!answer.ok) throw new Error(body.detail || t("The endpoint responded with status %(status)s.", { status: answer.status }));
     return body;
   }
 

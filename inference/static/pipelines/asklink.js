@@ -18,5 +18,5 @@ export function askLink(graph, id) {
   const rank = ({ sort, to, into }) => (sort === "data" ? (graph.steps.get(to)?.from?.[into] ? 2 : 0) : sort === "after" ? 3 : 1);
   const label = (link) => (link.from === id ? `${link.out || t("end")} → ${link.to}.${link.into}` : `${link.into} ← ${END(link)}`);
   const choices = [...onward, ...back].sort((a, b) => rank(a) - rank(b)).map((link) => ({ value: link, label: label(link) }));
-  return pick(t("Link %(name)s", { name: id }), choices, { placeholder: t("Search steps and ports"), none: t("Nothing here can be linked to it.") });
+  return pick(t("Connect %(name)s", { name: id }), choices, { placeholder: t("Search steps and ports"), none: t("No compatible target.") });
 }

@@ -27,11 +27,11 @@ export class Bar {
     const edits = [
       group(t("Steps"), "", button({ icon: "plus", text: t("Add a step"), className: "btn", act: () => editor.askKind() })),
       group(t("History"), "", this.undo, this.redo),
-      group(t("Chosen steps"), "pl-bar-chosen", this.copy, this.paste, this.remove),
+      group(t("Selected steps"), "pl-bar-chosen", this.copy, this.paste, this.remove),
     ];
     const views = [
       group(t("View"), "pl-bar-view", tool("zoom-out", t("Zoom out"), () => editor.stage.zoom(1 / 1.2)), this.zoom, tool("zoom-in", t("Zoom in"), () => editor.stage.zoom(1.2)), tool("fit", t("Show all"), () => editor.stage.fit()), ...(editor.readOnly ? [] : [tool("wand", t("Arrange"), () => editor.arrange()), this.snap])),
-      group(t("Ways to see it"), "", this.list, tool("help", t("Keys"), showKeys)),
+      group(t("Views"), "", this.list, tool("help", t("Keys"), showKeys)),
     ];
     this.acts = el("div", "row pl-bar-acts");
     if (urls.versions && !editor.readOnly) this.acts.append(button({ icon: "save", text: t("Save version"), className: "btn btn-primary", act: () => editor.askVersion() }));
@@ -68,7 +68,7 @@ export class Bar {
       saved: ["ok", t("Saved")],
       dirty: ["dot", t("Not saved yet")],
       saving: ["refresh", t("Saving")],
-      offline: ["warning", t("Offline, kept here")],
+      offline: ["warning", t("Offline, stored locally")],
       conflict: ["warning", t("Changed elsewhere")],
       refused: ["warning", t("Not saved")],
     };

@@ -81,8 +81,8 @@ export class Card {
     for (let row = 0; row < rows; row++) ports.append(this.#port(kind.inputs[row], "in"), this.#port(kind.outputs[row], "out"));
     this.element.append(ports);
     if (!this.stage.readOnly) {
-      this.head.prepend(el("i", "pl-dot pl-dot-in pl-dot-start", { "data-side": "in", "data-port": "", title: t("When, after, for each") }));
-      this.head.append(el("i", "pl-dot pl-dot-out pl-dot-end", { "data-side": "out", "data-port": "", title: t("Steps after this one") }));
+      this.head.prepend(el("i", "pl-dot pl-dot-in pl-dot-start", { "data-side": "in", "data-port": "", title: t("Conditions and loops") }));
+      this.head.append(el("i", "pl-dot pl-dot-out pl-dot-end", { "data-side": "out", "data-port": "", title: t("Next steps") }));
     }
     this.hasBody = true;
   }
@@ -142,7 +142,7 @@ export class Card {
     if (state) parts.push([state.label, stateText(state)].filter(Boolean).join(" "));
     for (const { into, from } of graph.linksTo(this.id)) parts.push(t("%(port)s from %(step)s", { port: into, step: from }));
     for (const { out, to } of graph.linksFrom(this.id)) parts.push(t("%(port)s to %(step)s", { port: out || t("end"), step: to }));
-    if (parts.length === 1) parts.push(t("not linked"));
+    if (parts.length === 1) parts.push(t("not connected"));
     parts.push(...counted(problems.get(this.id) ?? []));
     return parts.join(". ");
   }

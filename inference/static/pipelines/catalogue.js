@@ -75,7 +75,7 @@ export class Catalogue {
 
   /** The word of a port type. */
   typeLabel(type) {
-    return type === ANY ? t("Anything") : (this.types[type]?.label ?? type);
+    return type === ANY ? t("Any type") : (this.types[type]?.label ?? type);
   }
 
   /** Kinds whose name, label or sentence holds every word of `words`; those whose label begins with it first. */

@@ -17,10 +17,10 @@ export function settle(mine, theirs, catalogue) {
   const items = found.slice(0, MOST).map(({ step, how, parts }) => el("li", "pl-difference", {},
     el("p", "", {}, el("strong", "", {}, step || t("Parameters")), ` ${step ? kindOf(step) : ""} · ${worded(how)}`),
     ...(parts.length ? [partTable(parts)] : [])));
-  const text = el("p", "", {}, t("This draft was changed elsewhere, in another tab or by a program, after this page had read it. Both states are here; the one you do not take can be had again by Undo, until you leave."));
-  const list = el("details", "", {}, el("summary", "", {}, t("See what differs")), found.length ? el("ul", "plain stack stack-tight pl-differences", {}, ...items) : el("p", "muted small", {}, t("Only the places of steps differ.")));
+  const text = el("p", "", {}, t("This draft was changed elsewhere, in another tab or by a program, after this page loaded it. Both versions are available; Undo restores the discarded one until you leave the page."));
+  const list = el("details", "", {}, el("summary", "", {}, t("View differences")), found.length ? el("ul", "plain stack stack-tight pl-differences", {}, ...items) : el("p", "muted small", {}, t("Only the positions of steps differ.")));
   const choice = (value, word, className) => el("button", className, { value }, word);
-  const box = dialog(t("Changed elsewhere"), [text, list], [choice("", t("Decide later"), "btn btn-quiet"), choice("theirs", t("Take theirs"), "btn"), choice("mine", t("Keep mine"), "btn btn-primary")]);
+  const box = dialog(t("Changed elsewhere"), [text, list], [choice("", t("Decide later"), "btn btn-quiet"), choice("theirs", t("Use theirs"), "btn"), choice("mine", t("Keep mine"), "btn btn-primary")]);
   box.showModal();
   return new Promise((resolve) => {
     box.addEventListener("close", () => resolve(/** @type {"mine" | "theirs" | ""} */ (box.returnValue)));
@@ -31,6 +31,6 @@ const worded = (how) => ({ mine: t("only here"), theirs: t("only elsewhere"), ch
 
 function partTable(parts) {
   const cell = (value) => el("td", "mono wrap-any", {}, value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value));
-  const head = el("tr", "", {}, el("th", "", { scope: "col" }, t("Part")), el("th", "", { scope: "col" }, t("Here")), el("th", "", { scope: "col" }, t("Elsewhere")));
+  const head = el("tr", "", {}, el("th", "", { scope: "col" }, t("Rank")), el("th", "", { scope: "col" }, t("Here")), el("th", "", { scope: "col" }, t("Elsewhere")));
   return el("table", "table pl-parts", {}, el("thead", "", {}, head), el("tbody", "", {}, ...parts.map(({ path, mine, theirs }) => el("tr", "", {}, el("th", "mono", { scope: "row" }, path), cell(mine), cell(theirs)))));
 }

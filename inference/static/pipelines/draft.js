@@ -91,7 +91,7 @@ export class Draft {
     if (!kept?.spec || equal({ spec: kept.spec, layout: kept.layout }, JSON.parse(this.stored))) return this.#forget();
     if (kept.revision === this.revision) {
       replace(this.editor.graph, kept.spec, kept.layout);
-      toast(t("Changes that this browser had kept are back."), "ok");
+      toast(t("Locally stored changes were restored."), "ok");
       return undefined;
     }
     const theirs = { revision: this.revision, ...JSON.parse(this.stored) };
@@ -152,7 +152,7 @@ export class Draft {
   async during(act) {
     await this.save();
     while (this.going) await this.going;
-    if (this.state === "conflict") throw new Error(t("This draft was changed elsewhere. Decide first which state stays."));
+    if (this.state === "conflict") throw new Error(t("This draft was changed elsewhere. First choose which version to keep."));
     let done = /** @type {(value: boolean) => void} */ (() => {});
     this.going = new Promise((resolve) => (done = resolve));
     try {

@@ -53,7 +53,7 @@ export class Editor extends EventTarget {
     this.datalist = el("datalist", "", { id: freshName("places") });
     this.hint = el("p", "pl-hint", { role: "status", "aria-live": "polite" });
     const canvas = el("div", "", { id: "pipeline-canvas" });
-    this.stage = new Stage(canvas, this.graph, { readOnly, label: t("Canvas of the pipeline. Arrow keys follow the links, question mark shows all keys.") });
+    this.stage = new Stage(canvas, this.graph, { readOnly, label: t("Canvas of the pipeline. Arrow keys follow the connections, question mark shows all shortcuts.") });
     const bare = [...this.graph.steps.keys()].some((id) => !this.graph.places.has(id));
     if (bare) edits.arrange(this.graph, this.stage.sizes, this.graph.places.size === 0);
     this.graph.done = [];
@@ -142,7 +142,7 @@ export class Editor extends EventTarget {
   connect(link, held) {
     if (held) return this.rewire(held, link);
     const refused = edits.connect(this.graph, link);
-    this.tell(refused || t("Linked: %(from)s to %(to)s.", ends(link)), Boolean(refused));
+    this.tell(refused || t("Connected: %(from)s to %(to)s.", ends(link)), Boolean(refused));
     return refused;
   }
 
@@ -150,13 +150,13 @@ export class Editor extends EventTarget {
     if (!now && !link) return "";
     const refused = edits.rewire(this.graph, now, link);
     if (refused) this.tell(refused, true);
-    else this.tell(link ? t("Linked: %(from)s to %(to)s.", ends(link)) : t("Link removed."));
+    else this.tell(link ? t("Connected: %(from)s to %(to)s.", ends(link)) : t("Connection removed."));
     return refused;
   }
 
   disconnect(link) {
     edits.disconnect(this.graph, link);
-    this.tell(t("Link removed."));
+    this.tell(t("Connection removed."));
   }
 
   drag(places) {
@@ -171,7 +171,7 @@ export class Editor extends EventTarget {
     const gone = [...ids].filter((id) => this.graph.steps.has(id));
     if (!gone.length || this.readOnly) return;
     edits.remove(this.graph, gone);
-    this.tell(tn("%(count)s step removed. Undo brings it back.", "%(count)s steps removed. Undo brings them back.", gone.length));
+    this.tell(tn("%(count)s step removed. Undo restores it.", "%(count)s steps removed. Undo restores them.", gone.length));
   }
 
   removeChosen() {
@@ -181,11 +181,11 @@ export class Editor extends EventTarget {
   }
 
   undo() {
-    this.#turned(this.graph.undo(), t("Undone."), t("There is nothing to undo."));
+    this.#turned(this.graph.undo(), t("Undone."), t("Nothing to undo."));
   }
 
   redo() {
-    this.#turned(this.graph.redo(), t("Done again."), t("There is nothing to do again."));
+    this.#turned(this.graph.redo(), t("Redone."), t("Nothing to redo."));
   }
 
   #turned(ids, done, nothing) {
@@ -290,7 +290,7 @@ export class Editor extends EventTarget {
   async askKind() {
     if (this.readOnly) return;
     const kinds = this.graph.catalogue.search("").map((kind) => this.#kindChoice(kind, kind.name));
-    const kind = await pick(t("Add a step"), kinds, { placeholder: t("Search steps"), none: t("No kind of step is called that.") });
+    const kind = await pick(t("Add a step"), kinds, { placeholder: t("Search steps"), none: t("No kind of step matches.") });
     if (kind) this.add(kind);
   }
 
@@ -300,7 +300,7 @@ export class Editor extends EventTarget {
     const kind = this.graph.steps.get(id)?.kind ?? "";
     const type = (side === "out" ? catalogue.output(kind, port) : catalogue.input(kind, port))?.type;
     const found = !port && side === "out" ? [...catalogue.kinds.values()].map((one) => ({ kind: one, link: { port: "after", sort: "after" } })) : type ? fitting(catalogue, type, side) : [];
-    const chosen = await pick(side === "out" ? t("What comes next?") : t("What comes before?"), found.map((one) => this.#kindChoice(one.kind, one)));
+    const chosen = await pick(side === "out" ? t("Next step") : t("Previous step"), found.map((one) => this.#kindChoice(one.kind, one)));
     if (!chosen) return this.focusCanvas();
     const join = side === "out" ? { from: id, out: port, into: chosen.link.port, sort: chosen.link.sort } : { to: id, out: chosen.link.port, into: port, sort: chosen.link.sort };
     this.add(chosen.kind.name, [point[0] - (side === "in" ? WIDTH : 0), point[1]], join);
@@ -308,7 +308,7 @@ export class Editor extends EventTarget {
 
   async askLink() {
     const [id] = this.chosen();
-    if (!id || this.readOnly) return this.tell(t("Choose a step first."));
+    if (!id || this.readOnly) return this.tell(t("Select a step first."));
     const link = await askLink(this.graph, id);
     if (link) this.connect(link);
   }
@@ -329,7 +329,7 @@ export class Editor extends EventTarget {
     if (this.readOnly || !versions) return location.assign(run);
     await this.issues.check();
     if (this.issues.errors.length) {
-      this.tell(t("Solve the problems first: they are listed at the side."), true);
+      this.tell(t("Resolve the problems first: they are listed at the side."), true);
       return this.issues.open();
     }
     try {
@@ -344,14 +344,14 @@ export class Editor extends EventTarget {
 
   chooseAll() {
     this.stage.choose(this.graph.steps.keys());
-    this.tell(tn("%(count)s step chosen.", "%(count)s steps chosen.", this.graph.steps.size));
+    this.tell(tn("%(count)s step selected.", "%(count)s steps selected.", this.graph.steps.size));
   }
 
   chooseLink(key) {
     this.stage.wires.choose(key);
     this.look();
     const link = this.stage.wires.chosenLink;
-    if (link) this.tell(t("Link from %(from)s to %(to)s. Delete removes it.", { from: link.from, to: link.to }));
+    if (link) this.tell(t("Connection from %(from)s to %(to)s. Delete removes it.", { from: link.from, to: link.to }));
   }
 
   escape(onCanvas) {

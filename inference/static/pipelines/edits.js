@@ -26,7 +26,7 @@ export function freshId(graph, wanted, taken = new Set()) {
  * @param {{from?: string, to?: string, out?: string, into?: string, sort?: import("./links.js").Sort}} [join]
  */
 export function add(graph, kind, place, join) {
-  if (graph.steps.size >= MOST_STEPS) return { id: "", refused: t("A pipeline has at most %(count)s steps.", { count: MOST_STEPS }) };
+  if (graph.steps.size >= MOST_STEPS) return { id: "", refused: t("A pipeline can have at most %(count)s steps.", { count: MOST_STEPS }) };
   const id = freshId(graph, kind);
   /** @type {import("./graph.js").Step} */
   let step = { kind };
@@ -120,8 +120,8 @@ export function rewire(graph, now, link) {
 export function rename(graph, old, id) {
   const step = graph.steps.get(old);
   if (!step || old === id) return "";
-  if (!ID.test(id)) return t("A name begins with a small letter and has only small letters, digits and “_”, 40 at most.");
-  if (graph.steps.has(id)) return t("There is a step “%(name)s” already.", { name: id });
+  if (!ID.test(id)) return t("A name starts with a lowercase letter and has only lowercase letters, digits and “_”, 40 at most.");
+  if (graph.steps.has(id)) return t("A step “%(name)s” already exists.", { name: id });
   const names = new Map([[old, id]]);
   const changes = [change("steps", old, step), change("steps", id, undefined, step)];
   const place = graph.places.get(old);
@@ -182,9 +182,9 @@ export function removeParameter(graph, name) {
 /** Give a parameter another name, in every text that holds it. @param {Graph} graph */
 export function renameParameter(graph, old, name) {
   if (old === name) return "";
-  if (!ID.test(name)) return t("A name begins with a small letter and has only small letters, digits and “_”, 40 at most.");
-  if (name === "item") return t("“item” is what a step is given for each item of its list. Take another name.");
-  if (graph.parameters.has(name)) return t("There is a parameter “%(name)s” already.", { name });
+  if (!ID.test(name)) return t("A name starts with a lowercase letter and has only lowercase letters, digits and “_”, 40 at most.");
+  if (name === "item") return t("“item” is reserved for the items of a list. Use another name.");
+  if (graph.parameters.has(name)) return t("A parameter “%(name)s” already exists.", { name });
   const value = graph.parameters.get(old);
   const changes = [change("parameters", old, value), change("parameters", name, undefined, value)];
   for (const [id, before] of graph.steps) {
@@ -232,7 +232,7 @@ const only = (step, inside) => linksInto("", step).filter(({ from }) => !inside.
 /** Put in steps under fresh names, `unfit` has looked at them before; the new names. @param {Graph} graph */
 export function insert(graph, given, dx, dy) {
   if (graph.steps.size + Object.keys(given.steps).length > MOST_STEPS) {
-    return { ids: [], refused: t("A pipeline has at most %(count)s steps.", { count: MOST_STEPS }) };
+    return { ids: [], refused: t("A pipeline can have at most %(count)s steps.", { count: MOST_STEPS }) };
   }
   const names = new Map();
   for (const id of Object.keys(given.steps)) names.set(id, freshId(graph, id, new Set(names.values())));
@@ -242,7 +242,7 @@ export function insert(graph, given, dx, dy) {
     const place = given.layout && Object.hasOwn(given.layout, old) && isPlace(given.layout[old]) ? given.layout[old] : [0, 0];
     changes.push(change("steps", id, undefined, renamed(only(given.steps[old], inside), names)), change("places", id, undefined, whole([place[0] + dx, place[1] + dy])));
   }
-  const refused = circle(names, given) ? t("The pasted steps run in a circle, so nothing was pasted.") : "";
+  const refused = circle(names, given) ? t("The pasted steps form a cycle, so nothing was pasted.") : "";
   if (!refused) graph.apply(changes);
   return { ids: refused ? [] : [...names.values()], refused };
 }

@@ -119,7 +119,7 @@ function choiceField(param, { change, close, places, datalist, disabled = false 
   let writing = false;
   const fill = () => {
     const usual = choices.find(([value]) => value === param.default)?.[1] ?? (param.default === null || param.default === undefined ? "" : String(param.default));
-    const options = [el("option", "", { value: "" }, usual ? t("Default: %(value)s", { value: usual }) : t("Choose"))];
+    const options = [el("option", "", { value: "" }, usual ? t("Default: %(value)s", { value: usual }) : t("Select"))];
     for (const [at, [, label]] of choices.entries()) options.push(el("option", "", { value: String(at) }, label));
     for (const place of places()) options.push(el("option", "", { value: place }, place));
     const own = now !== undefined && !choices.some(([value]) => value === now) && !places().includes(String(now));

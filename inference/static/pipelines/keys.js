@@ -7,33 +7,33 @@ const STEP = 20;
 
 /** What each key means, for people. @returns {[string, string][]} */
 const table = () => [
-  ["← →", t("Go along a link")],
+  ["← →", t("Follow a connection")],
   ["↑ ↓", t("Go to the step above or below")],
-  ["Shift ↑ ↓ ← →", t("Choose one more step")],
-  ["Alt ↑ ↓ ← →", t("Move the chosen steps")],
+  ["Shift ↑ ↓ ← →", t("Add a step to the selection")],
+  ["Alt ↑ ↓ ← →", t("Move the selected steps")],
   ["Enter", t("Go to the form of the step")],
-  ["Esc", t("Back to the canvas; choose nothing")],
+  ["Esc", t("Back to the canvas; clear selection")],
   ["N  /", t("Add a step")],
-  ["C", t("Link the step to another")],
+  ["C", t("Connect the step to another")],
   ["G", t("Go to a step by its name")],
-  ["Delete", t("Remove the chosen steps or the chosen link")],
+  ["Delete", t("Delete the selected steps or connection")],
   ["Ctrl Z", t("Undo")],
   ["Ctrl Y", t("Redo")],
   ["Ctrl C, Ctrl X, Ctrl V", t("Copy, cut, paste")],
   ["Ctrl D", t("Duplicate")],
-  ["Ctrl A", t("Choose all")],
+  ["Ctrl A", t("Select all")],
   ["F", t("Show all")],
   ["+  −  0", t("Zoom in, zoom out, actual size")],
   ["A", t("Arrange")],
   ["L", t("List or canvas")],
   ["P", t("Go to the problems")],
-  ["?", t("These keys")],
+  ["?", t("Show shortcuts")],
 ];
 
 export function showKeys() {
   const rows = table().map(([keys, words]) => [el("dt", "", {}, ...keys.split(/ {2}|, /).flatMap((one, n) => (n ? [" ", el("kbd", "", {}, one)] : [el("kbd", "", {}, one)]))), el("dd", "", {}, words)]);
   const close = el("button", "btn btn-primary", { value: "" }, t("Close"));
-  dialog(t("Keys"), [el("p", "muted small", {}, t("On the canvas; in a field, keys write.")), el("dl", "pl-keys", {}, ...rows.flat())], [close]).showModal();
+  dialog(t("Keys"), [el("p", "muted small", {}, t("On the canvas; in fields, keys enter text.")), el("dl", "pl-keys", {}, ...rows.flat())], [close]).showModal();
 }
 
 /** Whether a key is meant for a field, not for the editor. */

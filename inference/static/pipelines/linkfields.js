@@ -57,11 +57,11 @@ function manyField(editor, id, port) {
   select.before(list);
   /** @type {import("./links.js").Link[]} */
   let offered = [];
-  const clear = () => select.replaceChildren(el("option", "", { value: "" }, t("Add a link")));
+  const clear = () => select.replaceChildren(el("option", "", { value: "" }, t("Add connection")));
   select.addEventListener("focus", () => {
     const known = new Set(linksAt(editor, id, port).map(linkKey));
     offered = sources(editor.graph, id, port.into, port.sort).filter((link) => !known.has(linkKey(link)));
-    select.replaceChildren(el("option", "", { value: "" }, t("Add a link")), ...offered.map((link, n) => el("option", "", { value: String(n) }, word(link))));
+    select.replaceChildren(el("option", "", { value: "" }, t("Add connection")), ...offered.map((link, n) => el("option", "", { value: String(n) }, word(link))));
   });
   select.addEventListener("change", () => {
     if (select.value !== "") editor.connect(offered[Number(select.value)], null);
@@ -70,7 +70,7 @@ function manyField(editor, id, port) {
   const show = (_, problem = "") => {
     const links = linksAt(editor, id, port);
     list.replaceChildren(...links.map((link) => {
-      const remove = button({ icon: "close", label: t("Remove the link from %(step)s", { step: word(link) }), className: "btn btn-quiet btn-small", act: () => {
+      const remove = button({ icon: "close", label: t("Remove the connection from %(step)s", { step: word(link) }), className: "btn btn-quiet btn-small", act: () => {
         editor.disconnect(link);
         select.focus();
       } });

@@ -85,9 +85,9 @@ export function renamed(step, names) {
 export function refusal(graph, link, following) {
   const source = graph.steps.get(link.from);
   const target = graph.steps.get(link.to);
-  if (!source || !target) return t("There is no such step.");
-  if (link.from === link.to) return t("A step cannot be linked to itself.");
-  if ((following ?? graph.following(link.to)).has(link.from)) return t("%(to)s already comes before %(from)s: this would make a circle.", { to: link.to, from: link.from });
+  if (!source || !target) return t("Step not found.");
+  if (link.from === link.to) return t("A step cannot be connected to itself.");
+  if ((following ?? graph.following(link.to)).has(link.from)) return t("%(to)s already runs before %(from)s: this would create a cycle.", { to: link.to, from: link.from });
   if (link.sort === "after") return "";
   const { catalogue } = graph;
   const given = catalogue.output(source.kind, link.out);
@@ -95,11 +95,11 @@ export function refusal(graph, link, following) {
   const input = link.sort === "data" ? catalogue.input(target.kind, link.into) : undefined;
   const wanted = link.sort === "data" ? input?.type : link.sort === "when" ? SIGNAL : LIST;
   if (!wanted) return t("%(step)s has no input “%(port)s”.", { step: link.to, port: link.into });
-  if (link.sort === "each" && catalogue.kind(target.kind).outputs.some(({ type }) => type === SIGNAL)) return t("A step that decides runs once, not for each item.");
+  if (link.sort === "each" && catalogue.kind(target.kind).outputs.some(({ type }) => type === SIGNAL)) return t("A gate runs once, not per item.");
   const paired = target.each === `${link.from}.${link.out}`; // it runs for each item of this very output
-  if (source.each && (link.sort === "when" || (link.sort === "data" && !input?.many && !paired))) return t("“%(out)s” of %(step)s is there once for each item. Let this step run for each of them first (More), or take an input that takes several.", { out: link.out, step: link.from });
+  if (source.each && (link.sort === "when" || (link.sort === "data" && !input?.many && !paired))) return t("“%(out)s” of %(step)s exists once per item. Run this step for each of them first (More), or use an input that accepts several.", { out: link.out, step: link.from });
   if (fits(given.type, wanted) || (link.sort === "each" && source.each)) return "";
-  return t("“%(port)s” of %(step)s takes: %(wanted)s. “%(out)s” gives: %(given)s.", {
+  return t("“%(port)s” of %(step)s requires %(wanted)s. “%(out)s” provides %(given)s.", {
     port: link.into, step: link.to, wanted: catalogue.typeLabel(wanted), out: link.out, given: catalogue.typeLabel(given.type),
   });
 }

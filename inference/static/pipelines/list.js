@@ -115,7 +115,7 @@ export class List {
       shown += row.element.hidden ? 0 : 1;
     }
     this.none.hidden = shown > 0;
-    this.none.textContent = this.rows.size ? t("No step is called that.") : t("No steps yet. Add the first one.");
+    this.none.textContent = this.rows.size ? t("No step matches.") : t("No steps yet. Add the first one.");
   }
 
   /** Open a step and put the keyboard into a field of it. */

@@ -12,7 +12,7 @@ export class Palette {
     this.editor = editor;
     this.search = el("input", "input", { type: "search", placeholder: t("Search steps"), "aria-label": t("Search steps"), autocomplete: "off" });
     this.groups = el("div", "pl-palette-groups");
-    this.none = el("p", "muted small", { role: "status", hidden: true }, t("No kind of step is called that."));
+    this.none = el("p", "muted small", { role: "status", hidden: true }, t("No kind of step matches."));
     this.element = el("nav", "pl-palette", { "aria-label": t("Kinds of steps") }, this.search, this.groups, this.none);
     this.search.addEventListener("input", () => this.draw());
     this.search.addEventListener("keydown", (event) => {

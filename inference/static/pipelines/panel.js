@@ -48,13 +48,13 @@ export class Panel {
   }
 
   #many(chosen) {
-    this.head.textContent = tn("%(count)s step chosen", "%(count)s steps chosen", chosen.length);
+    this.head.textContent = tn("%(count)s step selected", "%(count)s steps selected", chosen.length);
     const { editor } = this;
     const acts = editor.readOnly ? [] : [
       button({ icon: "clone", text: t("Duplicate"), className: "btn btn-small", act: () => editor.duplicate([...editor.stage.chosen]) }),
       button({ icon: "trash", text: t("Remove"), className: "btn btn-small btn-danger", act: () => editor.removeChosen() }),
     ];
-    this.body.replaceChildren(el("p", "muted small", {}, t("They move, are copied and are removed together.")), el("div", "row pl-form-acts", {}, ...acts));
+    this.body.replaceChildren(el("p", "muted small", {}, t("Selected steps are moved, copied and removed together.")), el("div", "row pl-form-acts", {}, ...acts));
   }
 
   #pipeline() {

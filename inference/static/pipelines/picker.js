@@ -18,7 +18,7 @@ const MOST = 100; // entries shown at once; more words find the rest
  * @param {{placeholder?: string, none?: string}} [options]
  * @returns {Promise<T | null>}
  */
-export function pick(title, choices, { placeholder = t("Search"), none = t("Nothing fits.") } = {}) {
+export function pick(title, choices, { placeholder = t("Search"), none = t("No match.") } = {}) {
   const list = el("ul", "pl-picks plain", { role: "listbox", id: freshName("picks"), "aria-label": title });
   const input = el("input", "input", { type: "search", role: "combobox", autocomplete: "off", "aria-expanded": "true", "aria-controls": list.id, "aria-autocomplete": "list", "aria-label": title, placeholder });
   const said = el("p", "muted small", { role: "status" });
@@ -41,7 +41,7 @@ export function pick(title, choices, { placeholder = t("Search"), none = t("Noth
     shown = found.slice(0, MOST);
     list.replaceChildren(...shown.map((choice, n) => option(choice, n)));
     list.hidden = !shown.length;
-    said.textContent = !found.length ? none : found.length > MOST ? tn("%(count)s more: write to find it", "%(count)s more: write to find them", found.length - MOST) : "";
+    said.textContent = !found.length ? none : found.length > MOST ? tn("%(count)s more: type to find it", "%(count)s more: type to find them", found.length - MOST) : "";
     mark(0);
   };
   /** @param {Choice<T>} choice @param {number} n */

@@ -43,12 +43,12 @@ function problemsAt(graph, id, knots) {
   const step = graph.steps.get(id);
   if (!step) return [];
   const kind = graph.catalogue.kind(step.kind);
-  if (kind.unknown) return [{ step: id, field: "kind", message: t("There is no kind of step called “%(name)s”. Remove the step or take another.", { name: step.kind }) }];
+  if (kind.unknown) return [{ step: id, field: "kind", message: t("Unknown step kind “%(name)s”. Remove the step or choose another.", { name: step.kind }) }];
   /** @type {Problem[]} */
   const found = [];
   const say = (field, message) => found.push({ step: id, field, message });
   for (const port of kind.inputs) {
-    if (!port.optional && !step.from?.[port.name]?.length) say(`from.${port.name}`, t("“%(port)s” needs a link from a step that gives: %(type)s.", { port: port.label, type: graph.catalogue.typeLabel(port.type) }));
+    if (!port.optional && !step.from?.[port.name]?.length) say(`from.${port.name}`, t("“%(port)s” requires a connection from a step that provides %(type)s.", { port: port.label, type: graph.catalogue.typeLabel(port.type) }));
   }
   for (const link of graph.linksTo(id)) {
     const field = link.sort === "data" ? `from.${link.into}` : link.sort;
@@ -61,7 +61,7 @@ function problemsAt(graph, id, knots) {
   }
   for (const name of placesIn(step.with)) {
     const [first] = name.split(".");
-    if (first === "item" && !step.each) say("each", t("“%(place)s” stands here, but this step runs for no list. Choose one under “For each”.", { place: placed("item") }));
+    if (first === "item" && !step.each) say("each", t("“%(place)s” is used here, but this step does not run for a list. Choose one under “For each”.", { place: placed("item") }));
     else if (first !== "item" && !graph.parameters.has(name)) say(fieldOf(step.with, name), t("The pipeline has no parameter “%(name)s”.", { name }));
   }
   return found;
@@ -86,12 +86,12 @@ function placesIn(value, names = new Set()) {
  */
 export function valueProblem(param, value) {
   const name = param.label;
-  if (value === undefined || value === null || value === "") return param.required && isNothing(param.default) ? t("“%(name)s” is needed.", { name }) : "";
+  if (value === undefined || value === null || value === "") return param.required && isNothing(param.default) ? t("“%(name)s” is required.", { name }) : "";
   if (isFilledIn(value)) return "";
   if (param.form === "number" || param.form === "whole") return numberProblem(param, value);
-  if (param.form === "yesno" && typeof value !== "boolean") return t("“%(name)s” is yes or no.", { name });
-  if (param.form === "choice" && param.choices?.length && !param.choices.some(([one]) => one === value)) return t("“%(value)s” is none of the choices of “%(name)s”.", { name, value: String(value).slice(0, 60) });
-  if (param.form === "json" && typeof value === "string" && /^\s*[[{]/.test(value)) return t("“%(name)s” is no valid JSON yet.", { name });
+  if (param.form === "yesno" && typeof value !== "boolean") return t("“%(name)s” must be yes or no.", { name });
+  if (param.form === "choice" && param.choices?.length && !param.choices.some(([one]) => one === value)) return t("“%(value)s” is not one of the choices of “%(name)s”.", { name, value: String(value).slice(0, 60) });
+  if (param.form === "json" && typeof value === "string" && /^\s*[[{]/.test(value)) return t("“%(name)s” is not valid JSON yet.", { name });
   return "";
 }
 
@@ -99,12 +99,12 @@ const isNothing = (value) => value === undefined || value === null || value === 
 
 function numberProblem(param, value) {
   const name = param.label;
-  if (typeof value !== "number" || !Number.isFinite(value)) return t("“%(name)s” is a number, or a text such as %(place)s.", { name, place: placed("name") });
-  if (param.form === "whole" && !Number.isInteger(value)) return t("“%(name)s” is a whole number.", { name });
+  if (typeof value !== "number" || !Number.isFinite(value)) return t("“%(name)s” must be a number, or a text such as %(place)s.", { name, place: placed("name") });
+  if (param.form === "whole" && !Number.isInteger(value)) return t("“%(name)s” must be an integer.", { name });
   const { low, high } = param;
   const tooLow = typeof low === "number" && value < low;
   const tooHigh = typeof high === "number" && value > high;
   if (!tooLow && !tooHigh) return "";
-  if (typeof low === "number" && typeof high === "number") return t("“%(name)s” is from %(low)s to %(high)s.", { name, low, high });
-  return tooLow ? t("“%(name)s” is at least %(low)s.", { name, low: Number(low) }) : t("“%(name)s” is at most %(high)s.", { name, high: Number(high) });
+  if (typeof low === "number" && typeof high === "number") return t("“%(name)s” must be from %(low)s to %(high)s.", { name, low, high });
+  return tooLow ? t("“%(name)s” must be at least %(low)s.", { name, low: Number(low) }) : t("“%(name)s” must be at most %(high)s.", { name, high: Number(high) });
 }

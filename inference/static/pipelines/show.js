@@ -59,7 +59,7 @@ async function follow(view, first) {
       refresh_s = show(view, document.createRange().createContextualFragment(await answer.text()));
       missed = 0;
     } catch {
-      if (++missed === MISSES) toast(t("The platform does not answer. Check your connection and try again."), "fail");
+      if (++missed === MISSES) toast(t("The platform does not respond. Check your connection and try again."), "fail");
     }
   }
   return undefined;

@@ -121,21 +121,21 @@ const SHAPES = {
  * @param {import("./catalogue.js").Catalogue} catalogue
  */
 export function unfit(given, catalogue) {
-  if (!isObject(given) || !isObject(given.steps)) return t("The clipboard holds no steps of a pipeline.");
-  if (given.format !== undefined && given.format !== 1) return t("These steps are of a format this editor does not know.");
+  if (!isObject(given) || !isObject(given.steps)) return t("The clipboard contains no pipeline steps.");
+  if (given.format !== undefined && given.format !== 1) return t("These steps have a format that this editor does not support.");
   const steps = Object.entries(given.steps);
-  if (steps.length > MOST_STEPS) return t("A pipeline has at most %(count)s steps.", { count: MOST_STEPS });
-  if (deep(given)) return t("The clipboard holds values that are nested too deep.");
+  if (steps.length > MOST_STEPS) return t("A pipeline can have at most %(count)s steps.", { count: MOST_STEPS });
+  if (deep(given)) return t("The clipboard contains values that are nested too deeply.");
   const unknown = new Set();
   for (const [id, step] of steps) {
     const name = id.slice(0, 40);
-    if (!ID.test(id)) return t("“%(name)s” is no name of a step.", { name });
+    if (!ID.test(id)) return t("“%(name)s” is not a valid step name.", { name });
     if (!isObject(step) || step.kind === undefined) return t("Step “%(name)s” has no kind.", { name });
     for (const [key, fine] of Object.entries(SHAPES)) {
-      if (step[key] !== undefined && !fine(step[key])) return t("Step “%(name)s” has a part that cannot be read: %(part)s.", { name, part: key });
+      if (step[key] !== undefined && !fine(step[key])) return t("Step “%(name)s” has an invalid part: %(part)s.", { name, part: key });
     }
     if (!catalogue.has(step.kind)) unknown.add(step.kind);
   }
-  if (unknown.size) return t("There is no kind of step called %(names)s here, so nothing was pasted.", { names: [...unknown].slice(0, 5).join(", ") });
+  if (unknown.size) return t("Unknown step kind %(names)s, so nothing was pasted.", { names: [...unknown].slice(0, 5).join(", ") });
   return "";
 }

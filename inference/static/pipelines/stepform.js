@@ -81,7 +81,7 @@ export class StepForm {
     const { graph } = this.editor;
     for (const name of Object.keys(graph.steps.get(this.id)?.with ?? {})) {
       if (known.has(name)) continue;
-      const param = /** @type {import("./catalogue.js").Param} */ ({ name, label: name, form: "json", help: t("This kind of step has no such parameter. Empty it to take it out.") });
+      const param = /** @type {import("./catalogue.js").Param} */ ({ name, label: name, form: "json", help: t("This kind of step has no such parameter. Clear it to remove it.") });
       this.#put(this.element, paramField(param, { change: (value) => setParam(graph, this.id, name, value), close: () => graph.close(), places: () => [], datalist: this.editor.datalist.id, disabled: this.editor.readOnly }), (now) => now.with?.[name]);
     }
   }
@@ -93,13 +93,13 @@ export class StepForm {
     const set = (part, value) => setPart(graph, this.id, part, value);
     const box = el("div", "stack stack-tight");
     this.#put(box, lineField(t("Note"), { field: "note", long: true, close, disabled, change: (text) => set("note", text || undefined) }), (step) => step.note);
-    this.#link({ label: t("When"), into: "when", sort: "when", help: t("Runs only when this answer was given.") }, box);
-    this.#link({ label: t("After"), into: "after", sort: "after", many: true, optional: true, help: t("Steps that must be over first, without any data.") }, box);
-    const rules = /** @type {[string, string][]} */ ([["all_ok", t("All before it went well")], ["all_done", t("All before it are over, however")], ["any_failed", t("One before it failed")]]);
-    this.#put(box, selectField(t("Runs if"), rules, { field: "rule", disabled, change: (value) => set("rule", value === "all_ok" ? undefined : value) }), (step) => step.rule ?? "all_ok");
-    this.#put(box, lineField(t("Try again"), { field: "retries", numeric: true, close, disabled, most: 2, help: t("Times, 0 to 10, after a failure."), change: (text) => set("retries", numberIn(text, 0, 10, true)) }), (step) => step.retries);
-    this.#link({ label: t("For each"), into: "each", sort: "each", help: t("Runs once for each item of this list; %(place)s stands for the item.", { place: placed("item") }) }, box);
-    this.#put(box, lineField(t("Items that may fail"), { field: "tolerate", numeric: true, close, disabled, most: 6, help: t("Share of the list, 0 to 1."), change: (text) => set("tolerate", numberIn(text, 0, 1, false)) }), (step) => step.tolerate);
+    this.#link({ label: t("When"), into: "when", sort: "when", help: t("Runs only after this answer.") }, box);
+    this.#link({ label: t("After"), into: "after", sort: "after", many: true, optional: true, help: t("Steps that must end first, without passing data.") }, box);
+    const rules = /** @type {[string, string][]} */ ([["all_ok", t("All previous steps succeeded")], ["all_done", t("All previous steps ended, in any state")], ["any_failed", t("A previous step failed")]]);
+    this.#put(box, selectField(t("Run condition"), rules, { field: "rule", disabled, change: (value) => set("rule", value === "all_ok" ? undefined : value) }), (step) => step.rule ?? "all_ok");
+    this.#put(box, lineField(t("Try again"), { field: "retries", numeric: true, close, disabled, most: 2, help: t("Number of retries after a failure, 0 to 10."), change: (text) => set("retries", numberIn(text, 0, 10, true)) }), (step) => step.retries);
+    this.#link({ label: t("For each"), into: "each", sort: "each", help: t("Runs once for each item of this list; %(place)s is replaced by the item.", { place: placed("item") }) }, box);
+    this.#put(box, lineField(t("Tolerated failures"), { field: "tolerate", numeric: true, close, disabled, most: 6, help: t("Share of the list, 0 to 1."), change: (text) => set("tolerate", numberIn(text, 0, 1, false)) }), (step) => step.tolerate);
     return box;
   }
 

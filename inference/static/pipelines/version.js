@@ -9,9 +9,9 @@ import { layoutOf, write } from "./spec.js";
 /** @param {import("./editor.js").Editor} editor @param {string} url */
 export function askVersion(editor, url) {
   const note = el("textarea", "input", { rows: 3, maxlength: 500 });
-  const field = row(t("What changed"), note, { help: t("Optional. Shown in the list of versions.") });
+  const field = row(t("Changes"), note, { help: t("Optional. Shown in the list of versions.") });
   const problems = editor.issues.errors.length;
-  const warning = problems ? [el("p", "pl-warning small", {}, tn("There is %(count)s problem: until it is solved, the version cannot run.", "There are %(count)s problems: until they are solved, the version cannot run.", problems))] : [];
+  const warning = problems ? [el("p", "pl-warning small", {}, tn("%(count)s problem: the version cannot run until it is resolved.", "%(count)s problems: the version cannot run until they are resolved.", problems))] : [];
   const cancel = el("button", "btn", { type: "button" }, t("Cancel"));
   const save = el("button", "btn btn-primary", { type: "submit" }, t("Save version"));
   const box = dialog(t("Save version"), [...warning, field.element], [cancel, save]);
@@ -22,7 +22,7 @@ export function askVersion(editor, url) {
     saveVersion(editor, url, note.value.trim()).then((version) => {
       box.close();
       const { page } = editor.urls;
-      toast(t("Version %(number)s is saved.", { number: version.number }), "ok", page ? { href: page, more: t("Show the pipeline") } : {});
+      toast(t("Version %(number)s is saved.", { number: version.number }), "ok", page ? { href: page, more: t("Show pipeline") } : {});
     }, (error) => {
       save.disabled = false;
       field.problem(error.message);

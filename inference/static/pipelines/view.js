@@ -39,7 +39,7 @@ export class View extends EventTarget {
     root.classList.add("pl-view");
     const canvas = el("div");
     root.append(canvas);
-    this.stage = new Stage(canvas, this.graph, { readOnly: true, states: this.states, label: t("Steps of the run. Arrow keys follow the links, Enter opens a step.") });
+    this.stage = new Stage(canvas, this.graph, { readOnly: true, states: this.states, label: t("Steps of the run. Arrow keys follow the connections, Enter opens a step.") });
     const bare = this.graph.places.size < this.graph.steps.size;
     if (bare) arrange(this.graph, this.stage.sizes, this.graph.places.size === 0);
     this.graph.done = [];

@@ -23,7 +23,7 @@ class ToyQuerySet(OwnedQuerySet):
 
 class Toy(models.Model):
     class Visibility(models.TextChoices):
-        PRIVATE = "private", "Me alone"
+        PRIVATE = "private", "Only me"
         PUBLIC = "public", "All users"
 
     name = models.CharField(max_length=40, validators=[TITLE])

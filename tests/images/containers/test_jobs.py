@@ -164,8 +164,8 @@ def test_image_that_cannot_be_fetched_ends_the_job_with_the_reason(registry, add
     fetched(attempt)
     attempt.refresh_from_db()
 
-    assert "could not be fetched" in str(attempt.message)
-    assert "does not take these credentials" in str(attempt.message)
+    assert "could not be downloaded" in str(attempt.message)
+    assert "does not accept these credentials, or they do not permit" in str(attempt.message)
     assert Job.objects.get(pk=job.pk).state == "failed"
 
 
@@ -224,7 +224,7 @@ def test_machine_without_containers_refuses_with_its_tier(registry, added, place
     job, _attempt = placed(["unused"])
     uses.attach(job, added())
 
-    with pytest.raises(Exception, match=r"offers isolation tier 2"):
+    with pytest.raises(Exception, match=r"The image torch requires a container, and node node1 has"):
         with_image(Launch(argv=[]), job)
 
 
@@ -234,7 +234,7 @@ def test_submission_refuses_what_no_machine_can_run(registry, added, alice, tier
     uses.check(alice, image)
     Node.objects.update(sandbox_tier=3)
 
-    with pytest.raises(Invalid, match=r"node1: 3, own user and limits") as caught:
+    with pytest.raises(Invalid, match="node1: 3, separate user and limits") as caught:
         uses.check(alice, image)
 
     assert caught.value.blamed == "image"
@@ -313,7 +313,7 @@ def test_image_is_looked_up_by_one_at_a_time(registry, added, monkeypatch):
 
     assert (len(asked), sent) == (1, [])
     assert (image.state, image.holder) == (State.FAILED, "")
-    assert image.why == "It could not be looked up: Port out of range"
+    assert image.why == "The image could not be resolved: Port out of range"
 
 
 def test_blobs_of_one_name_are_not_given_to_another(registry, added, started):
@@ -335,7 +335,9 @@ def test_machine_that_joined_says_that_it_cannot_open_credentials(added, login, 
     monkeypatch.setattr(env, "NODE_JOINED", True)
     login.secret = "sealed elsewhere"
 
-    with pytest.raises(registry_client.RegistryRefused, match="on the server alone"):
+    with pytest.raises(
+        registry_client.RegistryRefused, match=r". Restore the job; if that does not help, ask an operator"
+    ):
         registry_client.registry(login.host, login)
 
 

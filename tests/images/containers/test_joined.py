@@ -105,7 +105,7 @@ def test_server_says_why_it_could_not_fetch(registry, waiting, machines):
     launch.start(attempt.pk)
     attempt.refresh_from_db()
 
-    assert "does not take these credentials" in str(attempt.message)
+    assert "does not accept these credentials, or they do not permit" in str(attempt.message)
     job.refresh_from_db()
     assert job.state == "failed"
 

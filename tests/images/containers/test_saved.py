@@ -84,7 +84,7 @@ def test_image_saved_for_another_processor_names_the_machine(below, saved, conta
 
     copy = loaded(made, contained)
 
-    assert f"for processors of kind s390x, {settings.NODE} has" in str(copy.message)
+    assert f"for s390x CPUs, {settings.NODE} has" in str(copy.message)
 
 
 def test_saved_image_is_read_by_the_platform_alone(below, saved):
@@ -134,7 +134,9 @@ def test_image_is_not_saved_where_the_engine_has_no_room(below, saved, contained
     made = saved(below())
 
     assert made.state == State.FAILED
-    assert made.why.startswith("The container engine of the machine node1 has no room for it: 2 GiB must be free where")
+    assert made.why.startswith(
+        "The container engine of node node1 has not enough space: 2 GiB must be free on the disk of"
+    )
     assert Engine(str(contained.socket)).named(committing.helpers()) == []
 
 
@@ -144,7 +146,7 @@ def test_saved_image_is_not_given_to_an_engine_without_room(below, saved, contai
 
     copy = loaded(made, contained)
 
-    assert (copy.state, "has no room for it" in str(copy.message)) == (State.FAILED, True)
+    assert (copy.state, "has not enough space" in str(copy.message)) == (State.FAILED, True)
 
 
 def test_engine_whose_folder_cannot_be_seen_finds_out_by_itself(contained, monkeypatch):
@@ -159,7 +161,7 @@ def test_box_that_is_too_large_is_not_saved(below, saved, monkeypatch):
     made = saved(below())
 
     assert made.state == State.FAILED
-    assert "are saved at most. Remove some, then save it again." in made.why
+    assert "can be saved. Remove some packages, then save again." in made.why
 
 
 def test_archive_is_not_written_through_a_link(tmp_path):

@@ -75,7 +75,7 @@ def test_page_shows_the_code_to_who_sees_the_jobs_alone(two, as_alice, as_bob):
     query = "&".join(f"run={run.pk}" for run in two)
     page = as_alice.get(f"/training/compare/?{query}").content.decode()
     assert "lr = 0.2" in page
-    assert "two against one: 3 files differ" in page
+    assert "two compared with one: 3 files differ" in page
 
     Run.objects.update(visibility="public")
     seen = as_bob.get(f"/training/compare/?{query}")

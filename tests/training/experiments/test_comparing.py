@@ -81,7 +81,7 @@ def test_comparison_hides_secrets_of_own_code(alice, machine, code):
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"axis": "moon"}, "axis is one of"), ({"width": 1}, "width is"), ({"span": (2.0, 1.0)}, "from and to"),
+    [({"axis": "moon"}, "axis must be one of"), ({"width": 1}, "width must be"), ({"span": (2.0, 1.0)}, "from and to"),
      ({"span": (float("nan"), 1.0)}, "from and to")],
 )  # fmt: skip
 def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
@@ -92,13 +92,13 @@ def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
 def test_comparison_is_of_runs_that_one_sees(two, bob, alice):
     numbers = [run.pk for run in two]
 
-    with pytest.raises(NotFound, match=f"There is no run {numbers[0]}, {numbers[1]}"):
+    with pytest.raises(NotFound, match=f"Run {numbers[0]}, {numbers[1]}"):
         comparison.chosen(bob, numbers)
     with pytest.raises(Invalid, match="at most 20"):
         comparison.chosen(alice, range(21))
     assert comparison.chosen(alice, [*reversed(numbers), numbers[0]]) == list(reversed(two))
     assert comparison.chosen(alice, [numbers[1]], trainings=[run.training.pk for run in two]) == list(reversed(two))
-    with pytest.raises(NotFound, match="There is no training 99"):
+    with pytest.raises(NotFound, match="Training 99 not found"):
         comparison.chosen(alice, [], trainings=[99])
 
 
@@ -144,7 +144,7 @@ def test_comparison_page_shows_them_or_says_what_to_do(as_alice, as_bob, as_anna
     assert page.count("data-run=") == 2
     assert "Accuracy on validation" in page
     assert "0.1 … 0.9" in page
-    assert (nothing.status_code, "Choose the runs to compare." in nothing.content.decode()) == (200, True)
+    assert (nothing.status_code, "Select the runs to compare." in nothing.content.decode()) == (200, True)
     assert ">False<" not in page
     assert as_bob.get(f"/training/compare/?{query}").status_code == 404
     assert as_anna.get(f"/training/compare/?{query}").status_code == 403

@@ -57,7 +57,7 @@ def test_reader_of_a_shared_report_cannot_change_it(alice, bob, report):
     ]
 
     assert b"kestrel" not in page.content
-    assert b"1 run is left out" in page.content
+    assert b"1 run is omitted" in page.content
     assert b"delete-report" not in page.content
     assert [answer.status_code for answer in acts] == [404] * 4
 
@@ -85,7 +85,7 @@ def test_report_is_written_found_and_deleted_on_pages(alice, report):
     assert (second.text, second.visibility) == ("# Two\n", "group")
     assert [row.title for row in found.context["page"].rows] == ["Rates of learning"]
     assert b"Second" in searched.content
-    assert "The report Second is deleted." in gone.content.decode()
+    assert "The report Second was deleted." in gone.content.decode()
     assert not Report.objects.filter(title="Second").exists()
 
 
@@ -99,7 +99,7 @@ def test_refused_text_comes_back_with_every_sentence(alice):
     assert "limt: 1" in html
     assert set(answer.context["form"].errors) == {"title", "text"}
     assert answer.context["form"].errors["text"] == [
-        "Line 2: A panel “runs” has no field limt. It has: title, filter, sort, runs, columns, limit.",
+        ("Line 2: A panel “runs” has no field limt. Available fields: title, filter, sort, runs, columns, limit."),
         "Line 5: A panel “figure” needs the field value.",
     ]
 
@@ -116,7 +116,7 @@ def test_what_was_typed_stays_when_somebody_saved_meanwhile(alice, olga, report)
     saved = client.post(f"/reports/{report.pk}/edit/", typed | {"version": "2"})
 
     assert (refused.status_code, before) == (422, "theirs")
-    assert "saved version 2 meanwhile" in html
+    assert "saved version 2 in the meantime" in html
     assert 'name="version" value="2"' in html
     assert escape("mine & more") in html
     assert '<span data-sign="-">- theirs' in html
@@ -137,7 +137,7 @@ def test_versions_are_compared_and_restored_on_their_page(alice, report):
     assert ("-", "```runs") in page.context["lines"]
     assert ("+", "```runs") in other.context["lines"]
     assert back.status_code == 302
-    assert b"meanwhile" in late.content
+    assert b"in the meantime" in late.content
     assert missing.status_code == 404
     report.refresh_from_db()
     assert (report.version, report.title, report.text) == (3, "Rates of learning", TEXT)
@@ -149,7 +149,7 @@ def test_preview_shows_text_and_what_is_wrong(alice, bob, report):
     shown = signed_in(bob).post("/reports/preview/", sent, headers={"HX-Request": "true"})
 
     assert b"<h3>Found</h3>" in shown.content
-    assert b"No run that you may see fits." in shown.content
+    assert b"No visible run matches." in shown.content
     assert b"has no field x" in shown.content
     assert (b"<html" in whole.content, b"<html" in shown.content) == (True, False)
     assert shown.content.strip() in whole.content
@@ -241,7 +241,7 @@ def test_export_is_one_file_that_asks_for_nothing(alice, bob, api, report):
         "https://elsewhere.example/p.png",
     ]
     assert "default-src &#x27;none&#x27;" in html or "default-src 'none'" in html
-    assert "Frozen on " in html
+    assert ". The values do not change any more." in html
     assert f"#{run.pk}" in html
     assert "kestrel" in html
     assert "kestrel" not in other

@@ -95,9 +95,9 @@ def test_reader_sees_their_own_rights_and_how_many_are_left_out(alice, bob, rate
 
     assert "rate-0.1 " not in plain(found.html) + " "
     assert (found.hidden, whole.hidden) == (4, 0)
-    assert plain(found.html).count("1 run is left out: it is gone, or you may not see it.") == 4
+    assert plain(found.html).count("1 run is omitted: it was deleted or is not visible to you.") == 4
     assert by_number.hidden == 2
-    assert "2 runs are left out" in plain(by_number.html)
+    assert "Run State Accuracy on validation (best) Duration Created" in plain(by_number.html)
     assert "rate-0.1 " not in plain(by_number.html)
 
 
@@ -131,7 +131,7 @@ def test_figure_is_of_the_best_run(alice):
     assert "0.1 good" in said("best(loss)")
     assert "0.25 bad" in said("loss")
     assert "2 bad" in said("max(loss)")
-    assert "No run that you may see has this number." in said("best(nothing)")
+    assert "No visible run has this value." in said("best(nothing)")
 
 
 def test_groups_have_mean_deviation_and_count(alice):
@@ -248,7 +248,7 @@ def test_panels_over_time_or_size_are_left_out_and_can_be_asked_for(alice, monke
     assert 'href="?panel=2#panel-2"' in first.html
     assert (second.late, second.html.count("report-number")) == (2, 1)
     assert 'href="?panel=3#panel-3"' in second.html
-    assert "Panel 2 was not drawn in time." in shown(text, alice, apart=True).html
+    assert "Panel 2 took too long." in shown(text, alice, apart=True).html
 
 
 def test_no_more_runs_than_a_panel_has_room_for(alice):
@@ -259,7 +259,7 @@ def test_no_more_runs_than_a_panel_has_room_for(alice):
 
     assert found.html.count("rc-line") + found.html.count("<circle") >= 20
     assert len(found.runs) == 20
-    assert "3 more runs fit and are not shown." in plain(found.html)
+    assert "3 more runs match and are not shown." in plain(found.html)
 
 
 def test_twenty_long_curves_are_drawn_in_time(alice):

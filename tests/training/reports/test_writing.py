@@ -35,7 +35,7 @@ def test_save_of_an_older_version_is_refused_and_writes_nothing(alice, bob):
     with pytest.raises(writing.ChangedMeanwhile) as refused:
         writing.save(mine, user=alice, version=1, text="mine", visibility="public")
 
-    assert refused.value.message.startswith("Bob saved version 2 meanwhile; yours is made of version 1.")
+    assert refused.value.message.startswith("Bob saved version 2 in the meantime; yours is based on version 1.")
     assert (refused.value.code, refused.value.facts) == ("changed_meanwhile", {"newest": 2})
     report.refresh_from_db()
     assert (report.text, report.visibility, report.versions.count()) == ("theirs", "private", 2)

@@ -94,7 +94,7 @@ def test_visualisation_begins_with_what_there_is(as_alice, alice, cluster):
 def test_visualisation_says_what_was_not_kept(as_alice, run):
     run.attempts.get().report_files.create(path="outputs/a", missed={"not_finite": 2})
 
-    assert "2 values are no finite numbers" in as_alice.get(f"{PAGE}?run={run.pk}").content.decode()
+    assert "2 values are not finite" in as_alice.get(f"{PAGE}?run={run.pk}").content.decode()
 
 
 def test_visualisation_has_the_real_tensorboard_beside_it(as_alice, as_olga, run, monkeypatch):

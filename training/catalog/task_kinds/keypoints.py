@@ -21,8 +21,8 @@ TASK = Task(
     icon="person",
     data=(SHAPES,),
     refusal=_(
-        "%(preset)s needs keypoints, and no class of %(version)s names any. Import a COCO file whose classes name "
-        "keypoints and whose objects carry them."
+        "%(preset)s needs keypoints, and no class of %(version)s has any. Import a COCO file with keypoint "
+        "names and keypoints of objects."
     ),
     preset="keypoints",
     figure=("val/pck05", _("PCK@0.05")),

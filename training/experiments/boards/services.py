@@ -50,14 +50,14 @@ def show(source: Job, *, by: User) -> Job:
         NotAMember, OverLimit, NeverFits: as for every job.
     """
     if source.owner_id != by.pk:
-        raise NotAllowed(_("Only the owner of a job opens its event files in TensorBoard."))
+        raise NotAllowed(_("Only the owner of a job can open its event files in TensorBoard."))
     if not addresses.are_ports_enabled():
-        raise published_ports.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
+        raise published_ports.PortsOff(_("Ports are disabled on this platform. Ask an administrator."))
     live = Board.objects.live_of(source).select_related("job").first()
     if live is not None:
         return live.job
     if folder(source) is None:
-        raise NoEvents(_("This job has left no event files (events.out.tfevents…) in its outputs."))
+        raise NoEvents(_("This job has no event files (events.out.tfevents…) in its outputs."))
     cluster = resource_request.cluster_for(by, source.cluster)
     name = _("TensorBoard of %(name)s") % {"name": source.name}
     job = submission.submit(owner=by, kind=KIND, name=name, cluster=cluster, cpus=CPUS, max_runtime=LASTS)

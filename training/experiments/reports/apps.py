@@ -23,7 +23,7 @@ class ReportsConfig(AppConfig):
                 (sharing.VIEW, sharing.MANAGE),
                 needs=Action.TRAINING_VIEW,
                 url=lambda row: reverse("reports:detail", args=[row.pk]),
-                help_text=_("Everybody sees in its panels only those runs that they may see anyway."),
+                help_text=_("Each reader sees only the runs they have access to."),
             )
         )
         ownership.register(ownership.Owned("reports", _("Reports"), Report, named=False))

@@ -46,11 +46,11 @@ def check(text: str, user: User) -> Sequence[Panel]:
     refusals = Refusals()
     with refusals:
         if len(text.encode()) > LONGEST_BYTES:
-            message = _("A report has at most %(most)s kB. Split it in two.") % {"most": LONGEST_BYTES // 1000}
+            message = _("A report can have at most %(most)s kB. Split it in two.") % {"most": LONGEST_BYTES // 1000}
             raise Invalid(message, field="text")
     with refusals:
         if text.count("\n") >= MOST_LINES:
-            message = _("A report has at most %(most)s lines. Split it in two.") % {"most": MOST_LINES}
+            message = _("A report can have at most %(most)s lines. Split it in two.") % {"most": MOST_LINES}
             raise Invalid(message, field="text")
     refusals.end()
     good: list[Panel] = []
@@ -66,7 +66,7 @@ def check(text: str, user: User) -> Sequence[Panel]:
             good.append(block)
     with refusals:
         if len(blocks) > MOST_PANELS:
-            message = _("A report has at most %(most)s panels; this one has %(there)s.")
+            message = _("A report can have at most %(most)s panels; this one has %(there)s.")
             raise Invalid(message % {"most": MOST_PANELS, "there": len(blocks)}, field="text")
     refusals.end()
     return good

@@ -21,9 +21,9 @@ def text(max_length: int) -> Read:
 
     def read(value: Any) -> str:
         if not isinstance(value, str | int | float) or isinstance(value, bool):
-            raise Invalid(_("it is a text"))
+            raise Invalid(_("must be a text"))
         if len(str(value)) > max_length:
-            raise Invalid(_("it has at most %(most)s characters") % {"most": max_length})
+            raise Invalid(_("must have at most %(most)s characters") % {"most": max_length})
         return str(value).strip()
 
     return read
@@ -36,7 +36,7 @@ def words(max_count: int) -> Read:
     def read(value: Any) -> tuple[str, ...]:
         rows = value if isinstance(value, list) else [value]
         if not 0 < len(rows) <= max_count:
-            raise Invalid(_("it is a list of 1 to %(most)s names, as [a, b]") % {"most": max_count})
+            raise Invalid(_("must be a list of 1 to %(most)s names, as [a, b]") % {"most": max_count})
         return tuple(dict.fromkeys(read_name(row) for row in rows))
 
     return read
@@ -49,7 +49,7 @@ def numbers(max_count: int) -> Read:
     def read(value: Any) -> tuple[int, ...]:
         rows = value if isinstance(value, list) else [value]
         if not 0 < len(rows) <= max_count:
-            raise Invalid(_("it is a list of 1 to %(most)s numbers of runs, as [12, 15]") % {"most": max_count})
+            raise Invalid(_("must be a list of 1 to %(most)s run numbers, as [12, 15]") % {"most": max_count})
         return tuple(dict.fromkeys(read_number(row) for row in rows))
 
     return read
@@ -58,7 +58,7 @@ def numbers(max_count: int) -> Read:
 def integer(minimum: int, maximum: int) -> Read:
     def read(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
-            raise Invalid(_("it is a whole number from %(least)s to %(most)s") % {"least": minimum, "most": maximum})
+            raise Invalid(_("must be an integer from %(least)s to %(most)s") % {"least": minimum, "most": maximum})
         return value
 
     return read
@@ -67,7 +67,7 @@ def integer(minimum: int, maximum: int) -> Read:
 def share(maximum: float) -> Read:
     def read(value: Any) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= maximum:
-            raise Invalid(_("it is a number from 0 to %(most)s") % {"most": maximum})
+            raise Invalid(_("must be a number from 0 to %(most)s") % {"most": maximum})
         return float(value)
 
     return read
@@ -75,14 +75,14 @@ def share(maximum: float) -> Read:
 
 def flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Invalid(_("it is true or false"))
+        raise Invalid(_("must be true or false"))
     return value
 
 
 def one_of(*choices: str) -> Read:
     def read(value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
-            raise Invalid(_("it is one of %(words)s") % {"words": ", ".join(choices)})
+            raise Invalid(_("must be one of %(words)s") % {"words": ", ".join(choices)})
         return value
 
     return read

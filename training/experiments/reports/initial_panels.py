@@ -23,7 +23,7 @@ def snippets() -> list[dict[str, str]]:
         "runs": _("Table of runs"),
         "curves": _("Curves"),
         "scatter": _("Scatter plot"),
-        "figure": _("One number"),
+        "figure": _("Single value"),
     }
     return [{"kind": kind, "label": labels[kind], "text": block(kind, text)} for kind, text in SNIPPETS.items()]
 

@@ -258,7 +258,7 @@ def dots(panel: Panel, selection: Chosen) -> Dots:
 def heading(column: Column) -> str:
     """Return the label of a column; of a metric with which of its values it holds, as a table may have several."""
     kind, bracket, _key = column.name.partition("(")
-    labels = {"last": _("newest"), "min": _("lowest"), "max": _("highest"), "best": _("best")}
+    labels = {"last": _("latest"), "min": _("minimum"), "max": _("maximum"), "best": _("best")}
     return f"{column.label} ({labels[kind]})" if bracket and kind in labels else column.label
 
 

@@ -112,19 +112,19 @@ def read(fence: Fence) -> Panel:
     readers = KINDS[fence.word]
     refusals = Refusals()
     if len(fence.text) > MAX_LENGTH:
-        raise _wrong(fence.line, _("A panel has at most %(most)s characters.") % {"most": MAX_LENGTH})
+        raise _wrong(fence.line, _("A panel can have at most %(most)s characters.") % {"most": MAX_LENGTH})
     entries, lines = _fields(fence)
     values: dict[str, Any] = {}
     for name, value in entries.items():
         line = lines.get(name, fence.line)
         with refusals:
             if name not in readers:
-                message = _("A panel “%(kind)s” has no field %(name)s. It has: %(known)s.")
+                message = _("A panel “%(kind)s” has no field %(name)s. Available fields: %(known)s.")
                 raise _wrong(line, message % {"kind": fence.word, "name": name[:60], "known": ", ".join(readers)})
             try:
                 values[name] = readers[name](value)
             except Invalid as exc:
-                message = _("%(name)s cannot be read: %(why)s.") % {"name": name, "why": exc.message}
+                message = _("%(name)s is invalid: %(why)s.") % {"name": name, "why": exc.message}
                 raise _wrong(line, message) from None
     for name in NEEDED[fence.word]:
         with refusals:
@@ -133,7 +133,7 @@ def read(fence: Fence) -> Panel:
                 raise _wrong(fence.line, message)
     with refusals:
         if "runs" in entries and "filter" in entries:
-            raise _wrong(lines.get("filter", fence.line), _("Name runs by their numbers or by a filter, not by both."))
+            raise _wrong(lines.get("filter", fence.line), _("Specify runs by numbers or by a filter, not both."))
     refusals.end()
     usual = {"title": "", "filter": "", "sort": "", "runs": (), **DEFAULTS[fence.word]}
     return Panel(fence.word, fence.line, {**usual, **values})

@@ -43,10 +43,10 @@ class ReportPages(ObjectPages[Report]):
         anchor="report",
     )
     region, layout = "reports", "wide"
-    title, lead = _("Reports"), _("Texts with live tables, curves and numbers of runs, to read, share and print.")
+    title, lead = _("Reports"), _("Texts with live tables, charts and metrics of runs, to read, share and print.")
     filter_label, no_match_text = _("Filter reports"), _("No report matches this filter.")
-    empty_text = _("No reports yet. Write down what your runs showed, with tables and curves that stay up to date.")
-    new_title, deleted_text = _("New report"), _("The report %(name)s is deleted.")
+    empty_text = _("No reports yet. Document the results of your runs with live tables and charts.")
+    new_title, deleted_text = _("New report"), _("The report %(name)s was deleted.")
     form_template, detail_template = "reports/edit.html", "reports/detail.html"
 
     def details(self, request: SignedInRequest, row: Report, is_own: bool) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class ReportPages(ObjectPages[Report]):
         number, version = (ids.number(request.POST.get(name, "")) or 0 for name in ("number", "version"))
         with errors_as_messages(request):
             writing.restore(row, user=request.user, number=number, version=version)
-            messages.info(request, gettext("Version %(number)s is the newest again.") % {"number": number})
+            messages.info(request, gettext("Version %(number)s is the current version again.") % {"number": number})
             return self.to_detail(row)
         return redirect(self.names.versions, row.pk)
 

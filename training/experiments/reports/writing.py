@@ -37,12 +37,14 @@ def check(*, user: User, title: str = "-", text: str = "", visibility: str = Vis
     refusals = Refusals()
     with refusals:
         if not 0 < len(title.strip()) <= LONGEST_TITLE or _CONTROL.search(title):
-            message = _("A report has a title of at most %(most)s characters on one line.") % {"most": LONGEST_TITLE}
+            message = _("The title of a report must be one line of at most %(most)s characters.") % {
+                "most": LONGEST_TITLE
+            }
             raise Invalid(message, field="title")
     with refusals:
         if visibility not in Visibility.values:
             facts = {"name": "visibility", "words": ", ".join(Visibility.values)}
-            raise Invalid(_("%(name)s is one of %(words)s.") % facts, field="visibility")
+            raise Invalid(_("%(name)s must be one of %(words)s.") % facts, field="visibility")
     with refusals:
         documents.check(text, user)
     refusals.end()
@@ -128,10 +130,10 @@ def _save_version(
         columns |= {"version": F("version") + 1, "author": user, "updated_at": now()}
     if not Report.objects.filter(pk=report.pk, version=version).update(**columns):
         newest = Report.objects.select_related("author").get(pk=report.pk)
-        who = newest.author.get_full_name() if newest.author else _("Somebody")
+        who = newest.author.get_full_name() if newest.author else _("A user")
         message = _(
-            "%(who)s saved version %(newest)s meanwhile; yours is made of version %(version)s. "
-            "Look at what differs, then save again."
+            "%(who)s saved version %(newest)s in the meantime; yours is based on version %(version)s. Review "
+            "the differences, then save again."
         )
         facts = {"who": who, "newest": newest.version, "version": version}
         raise ChangedMeanwhile(message % facts, newest=newest.version)

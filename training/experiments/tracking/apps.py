@@ -17,6 +17,6 @@ class TrackingConfig(AppConfig):
         launch.ADDITIONS.register(variables.with_tracking)
         ownership.register(
             ownership.Owned("experiments", _("Experiments"), Experiment),
-            ownership.Owned("logged_models", _("Models that scripts logged"), LoggedModel, named=False),
-            ownership.Owned("tracked_models", _("Models that scripts registered"), TrackedModel),
+            ownership.Owned("logged_models", _("Models logged by scripts"), LoggedModel, named=False),
+            ownership.Owned("tracked_models", _("Models registered by scripts"), TrackedModel),
         )

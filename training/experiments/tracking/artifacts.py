@@ -90,7 +90,7 @@ def find(caller: Caller, path: str, *, to_change: bool = False) -> tuple[Owner, 
     if kind == "runs":
         run = caller.run_to_change(uid) if to_change else caller.run(uid)
         return of_run(run), parts
-    raise refusals.Missing(_("There are no files at %(path)s.") % {"path": path[:200]})
+    raise refusals.Missing(_("No files at %(path)s.") % {"path": path[:200]})
 
 
 def of_run(run: Run) -> Owner:
@@ -109,7 +109,7 @@ def of_model(caller: Caller, uid: str, *, to_change: bool = False) -> Owner:
     if model is None or not may_read(caller, model):
         raise refusals.no_model(uid)
     if to_change and not may_change(caller, model):
-        raise NotAllowed(_("This model belongs to somebody else; you may read it."))
+        raise NotAllowed(_("This model belongs to another user; your access is read-only."))
     report = getattr(model.run, "reported", None)
     job = model.run.job if model.run and model.run.job else report.job if report else None
     return Owner(model, model.uid, model.owner, _job_of(job))
@@ -145,7 +145,7 @@ def parse(path: str) -> Parts:
         return ()
     steps = tuple(os.fsencode(step) for step in path.strip("/").split("/"))
     if len(steps) > DEEPEST or any(step in {b"", b".", b".."} or b"\\" in step for step in steps):
-        raise Invalid(_("This path leads out of the folder it must stay in."), field="path")
+        raise Invalid(_("The path leaves the permitted folder."), field="path")
     return tuple(file_names.check_new(step, field="path") for step in steps)
 
 
@@ -157,7 +157,7 @@ def write_file(owner: Owner, parts: Parts, body: IO[bytes], size_bytes: int) -> 
         NoRoom, DiskFull: there is no room.
     """
     if not parts:
-        raise Invalid(_("Give the name of the file."), field="path")
+        raise Invalid(_("Enter the name of the file."), field="path")
     _require_room(owner, size_bytes)
     uid = job_users.uid_of(owner.user.pk) if owner.job else 0
     root, first = _root(owner)
@@ -188,17 +188,19 @@ def _root(owner: Owner) -> tuple[Path, Parts]:
         return folder, (owner.uid.encode(),)
     run = RunDir.for_attempt(owner.job.pk, owner.job.attempt_number)
     if not run.outputs.is_dir():
-        raise Invalid(_("The job of this run has not begun, or its files are gone."), field="path")
+        raise Invalid(_("The job of this run has not started, or its files were deleted."), field="path")
     return run.path, (run.outputs.name.encode(), FOLDER.encode(), owner.uid.encode())
 
 
 def _require_room(owner: Owner, size_bytes: int) -> None:
     if owner.row.files >= MOST_FILES:
-        raise NoRoom(_("A run has at most %(most)s files. Send them as one archive.") % {"most": MOST_FILES})
+        raise NoRoom(_("A run can have at most %(most)s files. Send them as one archive.") % {"most": MOST_FILES})
     if disk.has_no_room(Path(settings.DATA_ROOT)):
         raise disk.DiskFull()
     if owner.job is None and env.TRACKING_QUOTA_BYTES and used_by(owner.user) + size_bytes > env.TRACKING_QUOTA_BYTES:
-        message = _("Files of runs without a job may take %(most)s bytes of yours. Delete runs that you need no more.")
+        message = _(
+            "Files of runs without a job can use %(most)s bytes of your quota. Delete runs that you do not need."
+        )
         raise NoRoom(message % {"most": f"{env.TRACKING_QUOTA_BYTES:,}"})
 
 
@@ -271,4 +273,4 @@ def opened(owner: Owner, parts: Parts) -> int:
     for root in owner.folders() if parts else ():
         with contextlib.suppress(OSError, files.OutsideRoot), trees.opened(root, parts[:-1]) as folder:
             return trees.open_file(folder, parts[-1])
-    raise refusals.Missing(_("There are no files at %(path)s.") % {"path": file_names.shown_path(parts)[:200]})
+    raise refusals.Missing(_("No files at %(path)s.") % {"path": file_names.shown_path(parts)[:200]})

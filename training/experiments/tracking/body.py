@@ -37,13 +37,13 @@ class Body:
         """
         value = self.fields.get(name)
         if isinstance(value, bool) or not (value is None or isinstance(value, str | int)):
-            raise Invalid(_("%(name)s is a text.") % {"name": name}, field=name)
+            raise Invalid(_("%(name)s must be a text.") % {"name": name}, field=name)
         text = "" if value is None else str(value)
         if needed and not text:
             raise Invalid(_("%(name)s is missing.") % {"name": name}, field=name)
         if len(text) > max_length:
             raise Invalid(
-                _("%(name)s has at most %(most)s characters.") % {"name": name, "most": max_length}, field=name
+                _("%(name)s can have at most %(most)s characters.") % {"name": name, "most": max_length}, field=name
             )
         return text
 
@@ -61,7 +61,7 @@ class Body:
         if isinstance(value, float) and value.is_integer() and abs(value) < _TOO_LARGE:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _TOO_LARGE:
-            raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
+            raise Invalid(_("%(name)s must be an integer.") % {"name": name}, field=name)
         return value
 
     def number(self, name: str) -> float:
@@ -79,14 +79,14 @@ class Body:
             except ValueError:
                 value = None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Invalid(_("%(name)s is a number.") % {"name": name}, field=name)
+            raise Invalid(_("%(name)s must be a number.") % {"name": name}, field=name)
         return float(value)
 
     def moment(self, name: str) -> datetime | None:
         """A moment, given in milliseconds since 1970; None where it is not, or is 0."""
         value = self.integer(name)
         if not 0 <= value <= _LATEST_MS:
-            raise Invalid(_("%(name)s is a time in milliseconds since 1970.") % {"name": name}, field=name)
+            raise Invalid(_("%(name)s must be a time in milliseconds since 1970.") % {"name": name}, field=name)
         return datetime.fromtimestamp(value / 1000, UTC) if value else None
 
     def rows(self, name: str, *, max_rows: int = MAX_ROWS) -> list[Body]:
@@ -99,9 +99,11 @@ class Body:
         if value is None:
             return []
         if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
-            raise Invalid(_("%(name)s is a list of objects.") % {"name": name}, field=name)
+            raise Invalid(_("%(name)s must be a list of objects.") % {"name": name}, field=name)
         if len(value) > max_rows:
-            raise Invalid(_("%(name)s has at most %(most)s entries.") % {"name": name, "most": max_rows}, field=name)
+            raise Invalid(
+                _("%(name)s can have at most %(most)s entries.") % {"name": name, "most": max_rows}, field=name
+            )
         return [Body(row) for row in value]
 
     def texts(self, name: str, *, max_rows: int = MAX_ROWS) -> list[str]:
@@ -117,7 +119,7 @@ class Body:
         if len(items) > max_rows or not all(
             isinstance(item, str | int) and not isinstance(item, bool) for item in items
         ):
-            raise Invalid(_("%(name)s is a list of texts.") % {"name": name}, field=name)
+            raise Invalid(_("%(name)s must be a list of texts.") % {"name": name}, field=name)
         return [str(item) for item in items]
 
     def pairs(self, name: str, *, max_rows: int = 100, max_length: int = 5000) -> dict[str, str]:
@@ -138,18 +140,18 @@ def read(request: HttpRequest) -> Body:
     else:
         fields = _parsed(request.body)
     if not isinstance(fields, Mapping):
-        raise Invalid(_("The body of a call is a JSON object."))
+        raise Invalid(_("The body of a call must be a JSON object."))
     _check(fields)
     return Body(fields)
 
 
 def _parsed(raw: bytes) -> Any:
     if len(raw) > MAX_BYTES:
-        raise Invalid(_("A call has at most %(most)s bytes. Send what it reports in parts.") % {"most": MAX_BYTES})
+        raise Invalid(_("A call can have at most %(most)s bytes. Split it.") % {"most": MAX_BYTES})
     try:
         return json.loads(raw.decode(), parse_int=_parse_int, parse_constant=str)
     except (ValueError, RecursionError):
-        raise Invalid(_("The body of a call is a JSON object.")) from None
+        raise Invalid(_("The body of a call must be a JSON object.")) from None
 
 
 def _parse_int(digits: str) -> int | str:
@@ -158,10 +160,10 @@ def _parse_int(digits: str) -> int | str:
 
 def _check(value: Any, depth: int = 0) -> None:
     if depth > parsers.MAX_DEPTH:
-        raise Invalid(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": parsers.MAX_DEPTH})
+        raise Invalid(_("The JSON is nested more than %(depth)s levels deep.") % {"depth": parsers.MAX_DEPTH})
     if isinstance(value, str):
         if UNSTORABLE.search(value):
-            raise Invalid(_("Text may not contain NUL or half of a surrogate pair."))
+            raise Invalid(_("Text must not contain NUL or unpaired surrogates."))
     elif isinstance(value, Mapping):
         for key, item in value.items():
             _check(key, depth + 1)

@@ -65,9 +65,9 @@ class Caller:
         run = self.run(uid)
         if self.token:
             if not self.runs().filter(self._of_job(), pk=run.pk).exists():
-                raise NotAllowed(_("The token of a job changes the run of this job and those that it made."))
+                raise NotAllowed(_("The token of a job can change only the run of this job and its child runs."))
         elif run.owner_id != self.user.pk and not Run.objects.editable_by(self.user).filter(pk=run.pk).exists():
-            raise NotAllowed(_("This run belongs to somebody else; you may read it."))
+            raise NotAllowed(_("This run belongs to another user; your access is read-only."))
         return run
 
     def _of_job(self) -> Q:
@@ -87,7 +87,7 @@ def authenticate(request: HttpRequest, *, reads: bool) -> Caller:
     scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer" or not secret:
-        raise refusals.Stranger(_("Set MLFLOW_TRACKING_TOKEN to an API token of yours; Settings makes one."))
+        raise refusals.Stranger(_("Set MLFLOW_TRACKING_TOKEN to one of your API tokens; create one in Settings."))
     if secret.startswith(tokens.PREFIX):
         own = tokens.find(secret)
         if own is not None:
@@ -101,8 +101,8 @@ def authenticate(request: HttpRequest, *, reads: bool) -> Caller:
 
 def _person(token: ApiToken, *, reads: bool) -> Caller:
     if token.user.must_change_password:
-        raise NotAllowed(_("Change your first password in the browser."))
+        raise NotAllowed(_("Change your initial password in the browser."))
     if token.scope == ApiToken.Scope.READ and not reads:
-        raise NotAllowed(_("This token may only read."))
+        raise NotAllowed(_("This token is read-only."))
     token.user.require(Action.TRAINING_VIEW if reads else Action.TRAINING_SUBMIT)
     return Caller(token.user)

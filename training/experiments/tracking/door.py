@@ -42,7 +42,7 @@ def _answered(request: HttpRequest, call: str) -> HttpResponseBase:
     if match is None:
         caller = callers.authenticate(request, reads=True)
         log.info("user=%s an unknown call of MLflow's API: %s %s", caller.user.pk, request.method, call[:200])
-        raise refusals.Unknown(_("The platform does not answer the call %(call)s.") % {"call": call[:200]})
+        raise refusals.Unknown(_("The platform does not support the call %(call)s.") % {"call": call[:200]})
     handled, steps = match
     caller = callers.authenticate(request, reads=handled.reads)
     fields = body.Body({}) if handled.raw else body.read(request)

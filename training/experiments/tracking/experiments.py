@@ -68,7 +68,7 @@ def own(caller: Caller, text: str) -> Experiment:
     """
     experiment = by_id(caller, text)
     if experiment.owner_id != caller.user.pk:
-        raise NotAllowed(_("This experiment belongs to somebody else."))
+        raise NotAllowed(_("This experiment belongs to another user."))
     return experiment
 
 
@@ -81,10 +81,10 @@ def create(caller: Caller, name: str, tags: Mapping[str, str]) -> Experiment:
     """
     _check_name(name)
     if name == DEFAULT:
-        raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
+        raise refusals.There(_("An experiment named %(name)s already exists.") % {"name": name})
     experiment, made = Experiment.objects.get_or_create(owner=caller.user, name=name, defaults={"tags": dict(tags)})
     if not made:
-        raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
+        raise refusals.There(_("An experiment named %(name)s already exists.") % {"name": name})
     _take_in(caller, experiment)
     return experiment
 
@@ -97,12 +97,12 @@ def rename(experiment: Experiment, name: str) -> None:
     """
     _check_name(name)
     if not experiment.pk:
-        raise Invalid(_("The experiment Default keeps its name."), field="new_name")
+        raise Invalid(_("The experiment Default cannot be renamed."), field="new_name")
     if (
         name == DEFAULT
         or Experiment.objects.filter(owner=experiment.owner, name=name).exclude(pk=experiment.pk).exists()
     ):
-        raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
+        raise refusals.There(_("An experiment named %(name)s already exists.") % {"name": name})
     Run.objects.filter(owner=experiment.owner, experiment=experiment.name).update(experiment=name)
     experiment.name = name
     experiment.save(update_fields=["name", "updated_at"])
@@ -160,7 +160,9 @@ def _default(user: User) -> Experiment:
 
 def _check_name(name: str) -> None:
     if not name.strip() or len(name) > MAX_LENGTH:
-        raise Invalid(_("An experiment has a name of 1 to %(most)s characters.") % {"most": MAX_LENGTH}, field="name")
+        raise Invalid(
+            _("The name of an experiment must have 1 to %(most)s characters.") % {"most": MAX_LENGTH}, field="name"
+        )
 
 
 def _take_in(caller: Caller, experiment: Experiment) -> None:
@@ -178,6 +180,6 @@ def _take_in(caller: Caller, experiment: Experiment) -> None:
 def set_tag(experiment: Experiment, key: str, value: str) -> None:
     """Add a tag, or change it."""
     if not experiment.pk:
-        raise Invalid(_("The experiment Default has no tags."), field="experiment_id")
+        raise Invalid(_("The experiment Default cannot have tags."), field="experiment_id")
     experiment.tags = dict(list({**experiment.tags, key: value}.items())[:MAX_EXPERIMENTS])
     experiment.save(update_fields=["tags", "updated_at"])

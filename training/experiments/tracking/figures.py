@@ -87,7 +87,7 @@ def _owner(run: Run) -> tuple[curve_rows.Owner, Attempt | None]:
         return of_run(run), None
     attempt = run.job.attempts.filter(ended_at=None, number=run.job.attempt_number).first()
     if attempt is None:
-        raise Invalid(_("The job of this run is not at work, so its curves are complete."))
+        raise Invalid(_("The job of this run is not running, so its metrics are complete."))
     return curve_rows.of_attempt(attempt), attempt
 
 
@@ -100,12 +100,12 @@ def _check(owner: curve_rows.Owner, named: dict[str, str]) -> None:
     for name in named:
         if not name or len(name) > MAX_NAME_LENGTH:
             raise Invalid(
-                _("A metric has a name of 1 to %(most)s characters.") % {"most": MAX_NAME_LENGTH}, field="key"
+                _("The name of a metric must have 1 to %(most)s characters.") % {"most": MAX_NAME_LENGTH}, field="key"
             )
     rows = owner.model._default_manager.filter(**{f"{owner.column}_id": owner.pk}).exclude(key__startswith=_SYSTEM)
     stored = set(rows.values_list("key", flat=True))
     if len(stored | set(named.values())) > metrics.MAX_KEYS:
-        message = _("A run has at most %(most)s metrics, each with as many values as you like.")
+        message = _("A run can have at most %(most)s metrics, each with any number of values.")
         raise Invalid(message % {"most": metrics.MAX_KEYS}, field="key")
 
 

@@ -58,7 +58,7 @@ def parse(text: str) -> list[Comparison]:
         Invalid: it says something else, or too much.
     """
     if len(text) > LONGEST:
-        raise Invalid(_("A filter has at most %(most)s characters.") % {"most": LONGEST}, field="filter")
+        raise Invalid(_("A filter can have at most %(most)s characters.") % {"most": LONGEST}, field="filter")
     reader = _Reader(_tokens(text), text)
     comparisons: list[Comparison] = []
     while not reader.ended:
@@ -66,7 +66,7 @@ def parse(text: str) -> list[Comparison]:
             reader.word("AND")
         comparisons.append(reader.comparison())
         if len(comparisons) > MOST:
-            raise Invalid(_("A filter has at most %(most)s comparisons.") % {"most": MOST}, field="filter")
+            raise Invalid(_("A filter can have at most %(most)s comparisons.") % {"most": MOST}, field="filter")
     return comparisons
 
 
@@ -151,7 +151,7 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _refusal(text: str) -> Invalid:
-    message = _("This filter or order is not understood: %(text)s. An example: %(example)s")
+    message = _("This filter or order is invalid: %(text)s. Example: %(example)s")
     example = "metrics.acc > 0.9 and params.lr = '0.1' and tags.kind = 'a' and attributes.status = 'FINISHED'"
     return Invalid(message % {"text": text[:200], "example": example}, field="filter")
 

@@ -61,7 +61,7 @@ def finish(model: LoggedModel, status: str) -> None:
     """
     if status not in STATES:
         raise Invalid(
-            _("%(name)s is one of %(words)s.") % {"name": "status", "words": ", ".join(STATES)}, field="status"
+            _("%(name)s must be one of %(words)s.") % {"name": "status", "words": ", ".join(STATES)}, field="status"
         )
     model.status = status
     model.save(update_fields=["status", "updated_at"])
@@ -98,7 +98,7 @@ def delete(caller: Caller, model: LoggedModel) -> None:
         NotAllowed: the program of a job asks.
     """
     if caller.token:
-        raise NotAllowed(_("The token of a job deletes no models."))
+        raise NotAllowed(_("The token of a job cannot delete models."))
     model.delete()
 
 
@@ -143,5 +143,5 @@ def _name(metric: Mapping[str, object]) -> tuple[object, ...]:
 
 def _bounded(facts: dict[str, str]) -> dict[str, str]:
     if len(facts) > MOST_FACTS:
-        raise Invalid(_("A model has at most %(most)s of these.") % {"most": MOST_FACTS})
+        raise Invalid(_("A model can have at most %(most)s of these.") % {"most": MOST_FACTS})
     return facts

@@ -86,7 +86,7 @@ class OddPoint(models.Model):
     class Value(models.TextChoices):
         NAN = "NaN", _("not a number")
         HIGH = "Infinity", _("infinite")
-        LOW = "-Infinity", _("infinite, below zero")
+        LOW = "-Infinity", _("infinite, negative")
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="odd_points")
     key = models.CharField(max_length=60)

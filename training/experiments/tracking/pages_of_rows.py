@@ -25,9 +25,9 @@ def paged(
     """
     first = ids.number(token) if token else 0
     if first is None or first > _FARTHEST:
-        raise Invalid(_("This page token is none that was given out."), field="page_token")
+        raise Invalid(_("Invalid page token."), field="page_token")
     if wanted < 0 or wanted > _FARTHEST:
-        raise Invalid(_("%(name)s is a whole number.") % {"name": "max_results"}, field="max_results")
+        raise Invalid(_("%(name)s must be an integer.") % {"name": "max_results"}, field="max_results")
     count = min(wanted or max_rows, max_rows)
     page = list(rows[first : first + count + 1])
     return page[:count], {"next_page_token": str(first + count)} if len(page) > count else {}

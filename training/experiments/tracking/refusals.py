@@ -49,14 +49,14 @@ def code_of(refusal: DomainError) -> str:
 
 def no_run(uid: str) -> NoSuchId:
     """No such run."""
-    return NoSuchId(_("There is no run with id %(uid)s.") % {"uid": uid[:64]})
+    return NoSuchId(_("Run id %(uid)s not found.") % {"uid": uid[:64]})
 
 
 def no_experiment(name: str) -> Missing:
     """No such experiment, by id or name."""
-    return Missing(_("There is no experiment %(name)s.") % {"name": name[:100]})
+    return Missing(_("Experiment %(name)s not found.") % {"name": name[:100]})
 
 
 def no_model(name: str) -> Missing:
     """No such model, by id or name, or no such version of it."""
-    return Missing(_("There is no model %(name)s.") % {"name": name[:250]})
+    return Missing(_("Model %(name)s not found.") % {"name": name[:250]})

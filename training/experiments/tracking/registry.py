@@ -49,7 +49,7 @@ def create(caller: Caller, name: str, *, description: str, tags: Mapping[str, st
         owner=caller.user, name=name, defaults={"description": description, "tags": dict(tags)}
     )
     if not made:
-        raise refusals.There(_("There is a model %(name)s already.") % {"name": name[:250]})
+        raise refusals.There(_("A model named %(name)s already exists.") % {"name": name[:250]})
     return model
 
 
@@ -61,7 +61,7 @@ def rename(model: TrackedModel, name: str) -> None:
     """
     _check_name(name)
     if TrackedModel.objects.filter(owner=model.owner, name=name).exclude(pk=model.pk).exists():
-        raise refusals.There(_("There is a model %(name)s already.") % {"name": name[:250]})
+        raise refusals.There(_("A model named %(name)s already exists.") % {"name": name[:250]})
     model.name = name
     model.save(update_fields=["name", "updated_at"])
 
@@ -73,7 +73,7 @@ def delete(caller: Caller, row: TrackedModel | TrackedVersion) -> None:
         NotAllowed: the program of a job asks.
     """
     if caller.token:
-        raise NotAllowed(_("The token of a job deletes no models."))
+        raise NotAllowed(_("The token of a job cannot delete models."))
     if isinstance(row, TrackedVersion):
         model = row.model
         model.aliases = {alias: number for alias, number in model.aliases.items() if number != row.number}
@@ -92,13 +92,15 @@ def add_version(
         Missing: a run or a model that is not there for the caller.
     """
     if not _SOURCE.match(source):
-        raise Invalid(_("A version is made of files that a run sent here: runs:/… or models:/…"), field="source")
+        raise Invalid(
+            _("A version must be created from files that a run uploaded: runs:/… or models:/…"), field="source"
+        )
     run = caller.run(run_uid) if run_uid else None
     logged = _logged(caller, source, logged_uid)
     for _again in range(5):
         newest = TrackedVersion.objects.filter(model=model).aggregate(newest=Max("number"))["newest"] or 0
         if newest >= MOST_VERSIONS:
-            raise Invalid(_("A model has at most %(most)s versions.") % {"most": MOST_VERSIONS}, field="name")
+            raise Invalid(_("A model can have at most %(most)s versions.") % {"most": MOST_VERSIONS}, field="name")
         try:
             with transaction.atomic():
                 return TrackedVersion.objects.create(
@@ -107,7 +109,7 @@ def add_version(
                 )  # fmt: skip
         except IntegrityError:  # somebody else was faster
             continue
-    raise Invalid(_("Many versions are registered at once. Try again in a moment."), field="name")
+    raise Invalid(_("Many versions are being registered. Try again in a moment."), field="name")
 
 
 def _logged(caller: Caller, source: str, uid: str) -> LoggedModel | None:
@@ -155,7 +157,8 @@ def set_alias(model: TrackedModel, alias: str, number: int) -> None:
     """
     if not _ALIAS.match(alias):
         raise Invalid(
-            _("An alias has letters, digits, - and _, and is neither latest nor v and a number."), field="alias"
+            _("An alias can contain letters, digits, - and _, and must not be latest or v followed by a number."),
+            field="alias",
         )
     if not TrackedVersion.objects.filter(model=model, number=number).exists():
         raise refusals.no_model(f"{model.name} {number}")
@@ -188,7 +191,7 @@ def move(row: TrackedVersion, stage: str, *, archive_others: bool) -> None:
         Invalid: a stage that is none.
     """
     if stage.lower() not in STAGES:
-        message = _("%(name)s is one of %(words)s.")
+        message = _("%(name)s must be one of %(words)s.")
         raise Invalid(message % {"name": "stage", "words": ", ".join(STAGES.values())}, field="stage")
     name = STAGES[stage.lower()]
     with transaction.atomic():
@@ -219,11 +222,11 @@ def delete_tag(row: TrackedModel | TrackedVersion, key: str) -> None:
 
 def _check_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or "/" in name or ":" in name:
-        message = _("A model has a name of 1 to %(most)s characters, without a slash or a colon.")
+        message = _("The name of a model must have 1 to %(most)s characters, without slashes or colons.")
         raise Invalid(message % {"most": LONGEST_NAME}, field="name")
 
 
 def _bounded(facts: dict[str, str | int]) -> dict[str, str | int]:
     if len(facts) > MOST_FACTS:
-        raise Invalid(_("A model has at most %(most)s of these.") % {"most": MOST_FACTS})
+        raise Invalid(_("A model can have at most %(most)s of these.") % {"most": MOST_FACTS})
     return facts

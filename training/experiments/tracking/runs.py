@@ -63,7 +63,7 @@ def create(
     while above is not None:
         depth, above = depth + 1, above.parent
     if depth > MAX_DEPTH:
-        raise Invalid(_("Runs are at most %(most)s deep below one another.") % {"most": MAX_DEPTH}, field="tags")
+        raise Invalid(_("Runs can be nested at most %(most)s levels deep.") % {"most": MAX_DEPTH}, field="tags")
     run = Run(owner=caller.user, parent=parent, experiment=experiment.name, state=RUNNING, created_at=begun or now())
     run.name = (name or tags.get(NAME) or f"run-{run.uid[:8]}")[:MAX_NAME_LENGTH]
     with transaction.atomic():
@@ -87,7 +87,7 @@ def update(run: Run, *, status: str, ended: datetime | None, name: str) -> None:
     """
     if status and status not in STATES:
         raise Invalid(
-            _("%(name)s is one of %(words)s.") % {"name": "status", "words": ", ".join(STATES)}, field="status"
+            _("%(name)s must be one of %(words)s.") % {"name": "status", "words": ", ".join(STATES)}, field="status"
         )
     if name:
         run.name = name[:MAX_NAME_LENGTH]
@@ -125,7 +125,7 @@ def set_params(run: Run, params: Mapping[str, str]) -> None:
         return
     for key, value in params.items():
         if not key or len(key) > records.LONGEST_KEY or len(value) > records.LONGEST_TEXT:
-            message = _("A parameter has a name of 1 to %(key)s and a value of at most %(text)s characters.")
+            message = _("A parameter name must have 1 to %(key)s characters, its value at most %(text)s.")
             raise Invalid(message % {"key": records.LONGEST_KEY, "text": records.LONGEST_TEXT}, field="key")
     rows = {row.key: row for row in records.rows(run, params)}
     stored = dict(Param.objects.filter(run=run).values_list("key", "text"))
@@ -139,7 +139,7 @@ def set_params(run: Run, params: Mapping[str, str]) -> None:
             facts = {"key": key, "old": stored[key][:250], "uid": run.uid, "new": row.text[:250]}
             raise Invalid(message % facts, field="value")
     if len(set(stored) | set(rows)) > records.MAX_PARAMS:
-        raise Invalid(_("A run has at most %(most)s parameters.") % {"most": records.MAX_PARAMS}, field="params")
+        raise Invalid(_("A run can have at most %(most)s parameters.") % {"most": records.MAX_PARAMS}, field="params")
     records.set_params(run, params)
 
 
@@ -158,12 +158,12 @@ def set_tags(run: Run, tags: Mapping[str, str]) -> None:
     """
     for key, value in tags.items():
         if not key or len(key) > records.LONGEST_KEY or len(value) > MAX_TAG_LENGTH:
-            message = _("A tag has a name of 1 to %(key)s and a value of at most %(text)s characters.")
+            message = _("A tag name must have 1 to %(key)s characters, its value at most %(text)s.")
             raise Invalid(message % {"key": records.LONGEST_KEY, "text": MAX_TAG_LENGTH}, field="key")
     stored = {key: value for key, value in tags.items() if key not in {NAME, NOTE, PARENT, USER}}
     there = set(Tag.objects.filter(run=run).values_list("key", flat=True))
     if len(there | set(stored)) > MAX_TAGS:
-        raise Invalid(_("A run has at most %(most)s tags.") % {"most": MAX_TAGS}, field="tags")
+        raise Invalid(_("A run can have at most %(most)s tags.") % {"most": MAX_TAGS}, field="tags")
     if tags.get(NAME):
         run.name = tags[NAME][:MAX_NAME_LENGTH]
     if NOTE in tags:

@@ -116,7 +116,9 @@ def _attribute(key: str) -> Any:
     }
     if key not in expressions:
         names = ", ".join(sorted({*expressions, "status"} - {"Run name"}))
-        raise Invalid(_("There is no attribute %(name)s. Known: %(known)s.") % {"name": key[:50], "known": names})
+        raise Invalid(
+            _("Unknown attribute %(name)s. Available attributes: %(known)s.") % {"name": key[:50], "known": names}
+        )
     return expressions[key]
 
 
@@ -180,7 +182,9 @@ def _text(comparison: Comparison) -> str:
 
 
 def _unfit(comparison: Comparison) -> Invalid:
-    message = _("%(name)s cannot be compared by %(sign)s with this: metrics and times take numbers, all others text.")
+    message = _(
+        "%(name)s cannot be compared by %(sign)s with this value: metrics and times require numbers, all others text."
+    )
     return Invalid(
         message % {"name": f"{comparison.kind}.{comparison.key}"[:100], "sign": comparison.sign}, field="filter"
     )

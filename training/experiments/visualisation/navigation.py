@@ -11,4 +11,4 @@ from aiplatform.frame.navigation import Entry
 
 def entries() -> list[Entry]:
     """Training visualisation, behind trainings and commands."""
-    return [Entry(_("Training visualisation"), "chart", reverse("training:visualisation"), Action.JOBS_VIEW, order=46)]
+    return [Entry(_("TensorBoard"), "chart", reverse("training:visualisation"), Action.JOBS_VIEW, order=46)]

@@ -59,12 +59,12 @@ def chosen(user: User, numbers: Iterable[int]) -> list[Job]:
     """
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
-        raise Invalid(_("Choose the runs to look at."), field="run")
+        raise Invalid(_("Select the runs to view."), field="run")
     if len(wanted) > MAX_RUNS:
-        raise Invalid(_("Look at no more than %(limit)s runs at once.") % {"limit": MAX_RUNS}, field="run")
+        raise Invalid(_("View at most %(limit)s runs at once.") % {"limit": MAX_RUNS}, field="run")
     by_number = Job.objects.visible_to(user).select_related("owner", "cluster").in_bulk(wanted)
     if missing := [number for number in wanted if number not in by_number]:
-        raise NotFound(_("There is no run %(numbers)s.") % {"numbers": ", ".join(map(str, missing))})
+        raise NotFound(_("Run %(numbers)s not found.") % {"numbers": ", ".join(map(str, missing))})
     return [by_number[number] for number in wanted]
 
 

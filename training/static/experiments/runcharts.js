@@ -40,10 +40,10 @@ async function load() {
   const { figures, others } = options(shown.known);
   offer("figure", figures);
   offer("across", others);
-  offer("hue", [["", t("the figure")], ...others]);
+  offer("hue", [["", t("the metric")], ...others]);
   const none = !figures.length || !others.length;
   part("drawn").hidden = none;
-  part("told").textContent = none ? t("These runs have no figure and parameter to draw.") : "";
+  part("told").textContent = none ? t("These runs have no metric and parameter to draw.") : "";
   if (none) return;
   const { figure, across, hue } = wanted();
   const columns = [...new Set([figure, across, ...(hue ? [hue] : []), ...others.map(([name]) => name).filter((name) => name.startsWith("params.")).slice(0, MOST_AXES)])];
@@ -76,17 +76,17 @@ function draw() {
   const { figure, across, hue } = wanted();
   const rows = entries(found, { figure, hue, chosen: shown.chosen, direction: told.direction, address: config.run });
   const names = found.columns.map(({ name }) => name);
-  const drawnOnes = tn("%(count)s run with this figure", "%(count)s runs with this figure", rows.length);
+  const drawnOnes = tn("%(count)s run with this metric", "%(count)s runs with this metric", rows.length);
   part("told").textContent = rows.length < found.runs.length ? t("%(drawn)s, of %(count)s in the table", { drawn: drawnOnes, count: found.runs.length }) : drawnOnes;
   const column = found.columns[names.indexOf(figure)];
   const beside = found.columns[names.indexOf(across)];
   const spaces = axes(found.columns.filter(({ name }) => name.startsWith("params.")), rows);
   const goal = { key: short(figure), direction: told.direction, take: "best" };
-  part("scatter").replaceChildren(scatter({ ...placed(beside, column, rows), label: t("%(name)s against %(key)s", { name: short(across), key: short(figure) }), word }));
+  part("scatter").replaceChildren(scatter({ ...placed(beside, column, rows), label: t("%(name)s vs. %(key)s", { name: short(across), key: short(figure) }), word }));
   parallel(part("parallel"), rows, spaces, [goal], stretches, word, t("All parameters of each run"));
   const shares = Object.entries(told.importance).map(([name, share]) => /** @type {[string, number]} */ ([short(name), share]));
   part("importance").replaceChildren(...(shares.length ? [bars(shares)] : []));
-  part("mattered").textContent = shares.length ? tn("By PED-ANOVA over %(count)s run: what tells the best from the others.", "By PED-ANOVA over %(count)s runs: what tells the best from the others.", told.runs) : t("Too few runs have this figure and all of these parameters to say so.");
+  part("mattered").textContent = shares.length ? tn("By PED-ANOVA over %(count)s run: importance for the best runs.", "By PED-ANOVA over %(count)s runs: importance for the best runs.", told.runs) : t("Not enough runs have this metric and all of these parameters.");
 }
 
 /** Draw charts of what the table shows. @param {NonNullable<typeof shown>} table */

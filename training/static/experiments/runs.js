@@ -92,10 +92,10 @@ function draw() {
   one("[data-empty]").hidden = !none;
   wrap.hidden = none;
   const usual = !asked.filter;
-  one("[data-empty-words]").textContent = usual ? t("No runs yet. Each training and each command becomes one.") : t("No run fits this filter.");
+  one("[data-empty-words]").textContent = usual ? t("No runs yet. Each training job and each custom job creates one.") : t("No run matches this filter.");
   one("[data-empty-act]").hidden = !usual || !config.may_submit;
   one("[data-said]").textContent = none ? "" : found.total > found.runs.length
-    ? t("%(shown)s of %(count)s runs are shown. A filter shows the others.", { shown: whole.format(found.runs.length), count: whole.format(found.total) })
+    ? t("%(shown)s of %(count)s runs are shown. Use a filter to find the others.", { shown: whole.format(found.runs.length), count: whole.format(found.total) })
     : tn("%(count)s run", "%(count)s runs", found.total);
   one("[data-grouped]").textContent = asked.group.length ? String(asked.group.length) : "";
   lines = [];
@@ -119,7 +119,7 @@ function draw() {
 function head() {
   const all = made("input", { type: "checkbox", checked: found.runs.length > 0 && chosen.size === found.runs.length });
   all.indeterminate = chosen.size > 0 && chosen.size < found.runs.length;
-  all.setAttribute("aria-label", t("Choose all"));
+  all.setAttribute("aria-label", t("Select all"));
   all.addEventListener("change", () => {
     chosen.clear();
     if (all.checked) for (const { id } of found.runs) chosen.add(id);
@@ -145,7 +145,7 @@ function sorted(name, label, kind, column = null) {
   const button = made("button", { type: "button", className: "runs-sort", title: given ? label : column ? short(name) : "" });
   const words = made("span", { className: given ? "mono" : "", textContent: given ? short(name) : label });
   const before = /^(last|min|max)\(/.exec(name)?.[1];
-  if (before) words.append(made("span", { className: "muted", textContent: ` ${{ last: t("newest"), min: t("lowest"), max: t("highest") }[before]}` }));
+  if (before) words.append(made("span", { className: "muted", textContent: ` ${{ last: t("latest"), min: t("minimum"), max: t("maximum") }[before]}` }));
   button.append(words, icon(down ? "arrow-down" : now === name ? "arrow-up" : "sort"));
   button.addEventListener("click", () => {
     asked.sort = nextSort(now, name);
@@ -182,7 +182,7 @@ function rows() {
 function runRow({ row, inside }, columns) {
   const run = found.runs[row];
   const tick = made("input", { type: "checkbox", checked: chosen.has(run.id), data: { focus: `tick-${run.id}` } });
-  tick.setAttribute("aria-label", t("Choose %(name)s", { name: run.name }));
+  tick.setAttribute("aria-label", t("Select %(name)s", { name: run.name }));
   tick.addEventListener("change", () => {
     if (tick.checked) chosen.add(run.id);
     else chosen.delete(run.id);
@@ -217,7 +217,7 @@ function groupRow({ group, key }, columns) {
   const ids = group.members.map((row) => found.runs[row].id);
   const tick = made("input", { type: "checkbox", checked: ids.every((id) => chosen.has(id)), data: { focus: `ticks-${key}` } });
   tick.indeterminate = !tick.checked && ids.some((id) => chosen.has(id));
-  tick.setAttribute("aria-label", t("Choose these %(count)s runs", { count: ids.length }));
+  tick.setAttribute("aria-label", t("Select these %(count)s runs", { count: ids.length }));
   tick.addEventListener("change", () => {
     for (const id of ids) {
       if (tick.checked) chosen.add(id);
@@ -242,10 +242,10 @@ function groupRow({ group, key }, columns) {
 function acts() {
   const count = chosen.size;
   one("[data-acts]").hidden = !count;
-  one("[data-chosen]").textContent = t("%(count)s chosen", { count: whole.format(count) });
+  one("[data-chosen]").textContent = t("%(count)s selected", { count: whole.format(count) });
   const compare = one("[data-compare]");
   compare.disabled = !count || count > MOST;
-  compare.title = count > MOST ? t("At most %(count)s runs stand beside each other.", { count: MOST }) : "";
+  compare.title = count > MOST ? t("At most %(count)s runs can be compared.", { count: MOST }) : "";
   compare.querySelector("[data-count]").textContent = count ? String(count) : "";
   charts.hidden = !found.runs.length;
   drawCharts();
@@ -279,7 +279,7 @@ one("[data-acts]").addEventListener("click", async ({ target }) => {
     draw();
   } else if (act) {
     await change([...chosen], simple[act]);
-    if (act === "archive") toast(t("Archived. “Archived too” shows them again."), "ok");
+    if (act === "archive") toast(t("Archived. “Include archived” shows them again."), "ok");
   }
 });
 
@@ -323,7 +323,7 @@ answered("runs-view", async (form) => {
   }
 });
 one("[data-view-delete]")?.addEventListener("click", async () => {
-  if (!(await ask({ title: t("Delete the view %(name)s?", { name: config.name }), text: t("The runs stay."), act: t("Delete"), danger: true }))) return;
+  if (!(await ask({ title: t("Delete the view %(name)s?", { name: config.name }), text: t("The runs are kept."), act: t("Delete"), danger: true }))) return;
   api.delete(`${config.views}${config.number}/`).then(() => location.assign(location.pathname)).catch(explain);
 });
 

@@ -32,7 +32,7 @@ async function preview() {
     shown.innerHTML = await answer.text();
     box.scrollIntoView({ block: "nearest" });
   } catch {
-    toast(t("The preview could not be made. Save, or try again."));
+    toast(t("The preview could not be created. Save, or try again."));
   } finally {
     shown.removeAttribute("aria-busy");
   }

@@ -66,7 +66,7 @@ function drawCurves() {
     const stroke = tops.has(number) ? colour("--chart-1") : state === "pruned" ? colour("--end") : colour("--chart-2");
     return { label: String(number), stroke, width: tops.has(number) ? 3 : 1, spanGaps: true, dash: state === "pruned" ? [4, 3] : [], points: { show: false } };
   });
-  plot("curves", { scales: { x: { time: false } }, series: [{}, ...series] }, aligned(shown), t("Curves of the trials"));
+  plot("curves", { scales: { x: { time: false } }, series: [{}, ...series] }, aligned(shown), t("Metric curves of the trials"));
 }
 
 function drawFront() {
@@ -77,7 +77,7 @@ function drawFront() {
   const [x, y] = goals.map((goal, place) => axisOfValues(goal, done, place));
   const dots = done.map((trial) => ({ trial, x: trial.values[0], y: trial.values[1] }));
   const line = front(trials, goals).map((trial) => ({ x: trial.values[0], y: trial.values[1] }));
-  drawing("front").replaceChildren(scatter({ x, y, dots, line, word, label: t("The front of both goals") }));
+  drawing("front").replaceChildren(scatter({ x, y, dots, line, word, label: t("Pareto front") }));
 }
 
 function drawSlices() {
@@ -85,7 +85,7 @@ function drawSlices() {
   const y = axisOfValues(data.objectives[0], done);
   const cards = data.space.map((range) => {
     const dots = done.map((trial) => ({ trial, x: trial.params[range.name], y: trial.values[0] }));
-    const label = t("%(name)s against %(key)s", { name: range.name, key: data.objectives[0].key });
+    const label = t("%(name)s vs. %(key)s", { name: range.name, key: data.objectives[0].key });
     const card = Object.assign(document.createElement("div"), { className: "card" });
     card.append(scatter({ x: axisOf(range), y, dots, word, label }));
     return card;
@@ -100,7 +100,7 @@ async function drawImportance() {
   if (asked !== evaluator) return; // the other one was asked for meanwhile
   const rows = Object.entries(found.importance);
   drawing("importance").replaceChildren(...(rows.length ? [bars(rows)] : []));
-  told.textContent = rows.length ? (asked === "fanova" ? t("By fANOVA, over all values.") : t("By PED-ANOVA: what tells the best trials from the others.")) : t("Too few trials have completed to say so.");
+  told.textContent = rows.length ? (asked === "fanova" ? t("By fANOVA, over all values.") : t("By PED-ANOVA: importance for the best trials.")) : t("Not enough completed trials.");
 }
 
 function draw() {

@@ -74,7 +74,7 @@ class Card {
     keep.addEventListener("click", () => this.plot && savePng(this.plot, key, key));
     const vector = this.button("chart", t("Save %(title)s as SVG", { title: key }), () => this.plot && saveSvg(this.plot, key, key, { x: placeWord, y: (value) => exact.format(value) }));
     const table = this.button("download", t("Save %(title)s as CSV", { title: key }), () => this.found && save(new Blob([asCsv(this.shown(), drawn.map(({ name }) => name), shown.axis === "time" ? "seconds" : shown.axis)], { type: "text/csv" }), `${key.replace(/\W+/g, "-")}.csv`));
-    const large = this.button("expand", t("Show %(title)s on the full screen", { title: key }), () => (document.fullscreenElement ? document.exitFullscreen() : this.box.requestFullscreen()));
+    const large = this.button("expand", t("Show %(title)s in full screen", { title: key }), () => (document.fullscreenElement ? document.exitFullscreen() : this.box.requestFullscreen()));
     this.box.addEventListener("fullscreenchange", () => this.draw());
     const acts = Object.assign(document.createElement("span"), { className: "compare-acts" });
     acts.append(keep, vector, table, large);
@@ -138,7 +138,7 @@ class Card {
     const data = lines(found, shown, smoothed);
     const points = found.runs.filter((_, i) => seen[i]).reduce((sum, run) => sum + run.points, 0);
     const many = new Intl.NumberFormat(language).format(points);
-    this.told.textContent = t("%(points)s points in %(stretches)s stretches", { points: many, stretches: this.found.x.length });
+    this.told.textContent = t("%(points)s points in %(stretches)s intervals", { points: many, stretches: this.found.x.length });
     if (this.plot) this.plot.destroy();
     this.plot = new uPlot(this.options(seen), data, this.box);
     this.plot.root.setAttribute("role", "img");

@@ -16,7 +16,7 @@ export function drawDots(into, { points, labels }, facts, what) {
   canvas.setAttribute("aria-label", what);
   const said = Object.assign(document.createElement("p"), { className: "small muted" });
   const percent = new Intl.NumberFormat(document.documentElement.lang || "en", { style: "percent", maximumFractionDigits: 1 });
-  const about = t("%(shown)s of %(all)s vectors of %(width)s numbers; the two directions hold %(first)s and %(second)s of the variance.", {
+  const about = t("%(shown)s of %(all)s vectors with %(width)s dimensions; the two components explain %(first)s and %(second)s of the variance.", {
     shown: facts.shown, all: facts.vectors, width: facts.width, first: percent.format(facts.shares[0]), second: percent.format(facts.shares[1]),
   });
   said.textContent = about;

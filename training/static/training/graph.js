@@ -101,7 +101,7 @@ function picture(boxes, go, what, said) {
     const scope = opens(box);
     const inputs = [...box.inputs].map((name) => name.split("/").pop()).join(", ");
     const words = [box.label, scope ? tn("%(count)s node", "%(count)s nodes", box.count) : box.op];
-    const about = [...words, inputs && t("gets %(names)s", { names: inputs })].filter(Boolean).join(" · ");
+    const about = [...words, inputs && t("receives %(names)s", { names: inputs })].filter(Boolean).join(" · ");
     const group = svg("g", { class: `graph-box${scope ? " is-scope" : ""}`, tabindex: 0, role: scope ? "button" : "img", "aria-label": about });
     group.append(svg("rect", { x, y, width: BOX.width, height: BOX.height, rx: scope ? 10 : 4 }));
     group.append(svg("title", {}, about));

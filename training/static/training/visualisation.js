@@ -37,9 +37,9 @@ async function items({ run, name }) {
 /** What was not kept of a series. @param {Series} series */
 function told({ seen, steps, stride, refused }) {
   const words = [];
-  if (stride > 1) words.push(t("Of %(seen)s steps every %(stride)sth is kept.", { seen, stride }));
-  else if (steps < seen) words.push(t("The newest of %(seen)s is kept.", { seen }));
-  if (refused) words.push(tn("%(count)s was not kept: damaged, or too large.", "%(count)s were not kept: damaged, or too large.", refused));
+  if (stride > 1) words.push(t("Every %(stride)sth of %(seen)s steps is stored.", { seen, stride }));
+  else if (steps < seen) words.push(t("The latest of %(seen)s is stored.", { seen }));
+  if (refused) words.push(tn("%(count)s was not stored: damaged, or too large.", "%(count)s were not stored: damaged, or too large.", refused));
   return words.join(" ");
 }
 
@@ -132,7 +132,7 @@ const drawers = {
     whole.append(svg("path", { class: "middle", d: `M${path(middle)}` }));
     whole.append(svg("text", { x: SIZE.width + 6, y: 10 }, exact.format(high)), svg("text", { x: SIZE.width + 6, y: SIZE.height }, exact.format(low)));
     axis(whole, first, last);
-    body.append(boxed(whole), make("p", "small muted", t("Lines from the lowest to the highest value; darker where most values lie.")));
+    body.append(boxed(whole), make("p", "small muted", t("Lines from the minimum to the maximum; darker where most values are.")));
   },
   async graph(body, found, { name }) {
     const { facts, file_url: address } = found[found.length - 1];

@@ -70,16 +70,16 @@ def check(row: PublishedPort, user: User) -> None:
         NotRunning, NeedsName, PortsOff: see the sentences.
     """
     if not addresses.are_ports_enabled():
-        raise published_ports.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
+        raise published_ports.PortsOff(_("Ports are disabled on this platform. Ask an administrator."))
     if not _may_open(row, user):
-        raise NotAllowed(_("This port is its owner's. Ask the owner to share it with you."))
+        raise NotAllowed(_("This port belongs to another user. Ask the owner to share it with you."))
     if row.job.state != JobState.RUNNING:
-        raise NotRunning(_("The job is not running now. Its ports open while it runs."))
+        raise NotRunning(_("The job is not running. Its ports are available while it runs."))
     if row.job.owner_id != user.pk and not addresses.has_host_per_port():
         raise NeedsName(
             _(
-                "Ports of other people open only where each has a name of its own, so that their pages cannot act in "
-                "yours. Ask an administrator to set AIP_PORTS_HOST."
+                "Ports of other users require a host name for each port, so that their pages cannot use your "
+                "session. Ask an administrator to set AIP_PORTS_HOST."
             )
         )
 

@@ -102,7 +102,7 @@ class JobPortViewSet(NumberedViewSet):
     def open(self, request: ApiRequest, pk: str, name: str) -> Response:
         """Make an address that lets a browser in once, within half a minute. It ends with the token or the sign-in."""
         if hasattr(request._request, "behind"):
-            raise NotAllowed(_("You act for somebody else. Into their ports only they go."))
+            raise NotAllowed(_("You are acting for another user. Only that user can open their ports."))
         row = get_object_or_404(PublishedPort.objects.visible_to(request.user).select_related("job"), job=pk, name=name)
         token = request.auth if isinstance(request.auth, ApiToken) else None
         opened = port_access.open_port(

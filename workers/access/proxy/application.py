@@ -98,7 +98,7 @@ class PortProxy:
                 raise self._broken_off() from None
             except PointsElsewhere:
                 raise Refused(
-                    502, "redirected_elsewhere", _("This redirects to another address, which is not passed on.")
+                    502, "redirected_elsewhere", _("The address redirects to another address, which is not followed.")
                 ) from None
         except Refused as refused:
             await self._refuse(scope, send, refused)

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 #: Acts on ports of jobs, for the audit trail.
 VERBS = {
     "port_published": _("published a port of the job"),
-    "port_withdrawn": _("withdrew a port of the job"),
+    "port_withdrawn": _("unpublished a port of the job"),
     "port_opened": _("opened a port of the job"),
 }
 
@@ -12,7 +12,7 @@ VERBS = {
 class PortsConfig(AppConfig):
     name = "workers.access.proxy"
     label = "ports"
-    verbose_name = _("Ports of jobs")
+    verbose_name = _("Ports")
 
     def ready(self) -> None:
         from accounts.access import sharing
@@ -26,12 +26,12 @@ class PortsConfig(AppConfig):
         sharing.register(
             sharing.Shareable(
                 "port",
-                _("Port of a job"),
+                _("Port"),
                 PublishedPort,
                 (sharing.VIEW,),
                 Action.JOBS_CONTROL,
                 panel.page_of,
-                help_text=_("Who may view a port opens it and does there whatever its program allows."),
+                help_text=_("Users with view access to a port can open it and do everything its program allows."),
             )
         )
         job_page.PANELS.register(job_page.Panel("ports", "ports/_panel.html", panel.shown, 20, job_tabs.PORTS))

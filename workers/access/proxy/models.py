@@ -14,7 +14,7 @@ from workers.access.proxy.querysets import PortQuerySet
 from workers.core.models import Job
 
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?\Z"
-NAME = RegexValidator(NAME_PATTERN, _("Small letters, digits and - only."))
+NAME = RegexValidator(NAME_PATTERN, _("Lowercase letters, digits and - only."))
 
 
 class PublishedPort(models.Model):

@@ -61,25 +61,25 @@ def _check(job: Job, port: int, name: str) -> None:
     rows = PublishedPort.objects.filter(job=job)
     with refusals:
         if not addresses.are_ports_enabled():
-            raise PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
+            raise PortsOff(_("Ports are disabled on this platform. Ask an administrator."))
     with refusals:
         if job.is_final:
-            raise JobOver(_("This job has ended; nothing listens there any more."))
+            raise JobOver(_("This job has ended; its ports are closed."))
     with refusals:
         if port not in PORTS:
             port_range = {"first": PORTS[0], "last": PORTS[-1]}
-            raise Invalid(_("Give a port from %(first)s to %(last)s.") % port_range, field="port")
+            raise Invalid(_("Enter a port from %(first)s to %(last)s.") % port_range, field="port")
         if rows.filter(port=port).exists():
-            raise PortTaken(_("Port %(port)s is published already.") % {"port": port})
+            raise PortTaken(_("Port %(port)s is already published.") % {"port": port})
     with refusals:
         if not re.match(NAME_PATTERN, name):
-            raise Invalid(_("A name has small letters, digits and - only, at most 30."), field="name")
+            raise Invalid(_("A name can contain only lowercase letters, digits and -, at most 30."), field="name")
         if rows.filter(name=name).exists():
-            raise NameTaken(_("Another port of this job has this name."))
+            raise NameTaken(_("Another port of this job already has this name."))
     with refusals:
         if rows.count() >= MAX_PORTS:
             raise TooManyPorts(
-                _("A job has at most %(most)s published ports. Withdraw one first.") % {"most": MAX_PORTS}
+                _("A job can have at most %(most)s published ports. Unpublish one first.") % {"most": MAX_PORTS}
             )
     refusals.end()
 
@@ -125,7 +125,7 @@ def find(job: Job, name: str) -> PublishedPort:
     """
     row = PublishedPort.objects.filter(job=job, name=name).select_related("job__owner").first()
     if row is None:
-        raise NotFound(_("This job has no such port. It may have been withdrawn."))
+        raise NotFound(_("This job has no such port. It may have been unpublished."))
     return row
 
 
@@ -137,7 +137,7 @@ def withdraw(row: PublishedPort, *, by: User) -> None:
         OfThePlatform: it belongs to the kind of job.
     """
     if row.by_platform:
-        raise OfThePlatform(_("This port belongs to the job itself. Stop the job to close it."))
+        raise OfThePlatform(_("This port is reserved for the job itself. Stop the job to close it."))
     audit.record(by, "port_withdrawn", row.job, port=row.port, name=row.name)
     row.delete()
 

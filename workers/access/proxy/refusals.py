@@ -13,30 +13,30 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.sign_in.asgi import in_callers_language
 
-_NO_PORT = _("This job has no such port. It may have been withdrawn.")
+_NO_PORT = _("This job has no such port. It may have been unpublished.")
 #: code → status and sentence.
 REFUSALS: dict[str, tuple[int, Any]] = {
     "not_found": (404, _NO_PORT),
-    "not_admitted": (403, _("Open this from the page of its job.")),
-    "ticket_used": (403, _("This link was used or is too old. Open the port again from the page of its job.")),
+    "not_admitted": (403, _("Open this from the job page.")),
+    "ticket_used": (403, _("This link was already used or has expired. Open the port again from the job page.")),
     "not_this_browser": (
         403,
-        _("Sign in to the platform in this browser, then open the port from the page of its job."),
+        _("Sign in to the platform in this browser, then open the port from the job page."),
     ),
-    "not_shared": (403, _("This port is no longer open to you.")),
-    "foreign_page": (403, _("A page of another address may not do this.")),
-    "not_signed_in": (401, _("This token is unknown, expired or revoked. Make a new one in Settings.")),
-    "read_only": (403, _("This token may only read.")),
-    "method_not_allowed": (405, _("This kind of request is not passed on.")),
-    "job_not_running": (410, _("The job is not running now. Its ports open while it runs.")),
+    "not_shared": (403, _("You can no longer access this port.")),
+    "foreign_page": (403, _("Requests from pages of other sites are rejected.")),
+    "not_signed_in": (401, _("This token is unknown, expired or revoked. Create a new one in Settings.")),
+    "read_only": (403, _("This token is read-only.")),
+    "method_not_allowed": (405, _("This type of request is not forwarded.")),
+    "job_not_running": (410, _("The job is not running. Its ports are available while it runs.")),
     "job_paused": (503, _("The job is paused. Continue it to use its ports.")),
-    "no_exec_server": (501, _("Ports of this kind of job cannot be reached.")),
-    "unreachable": (504, _("The job does not answer. Is it paused, or is its machine away?")),
-    "not_listening": (502, _("Nothing listens on this port of the job yet. Its log may say why.")),
+    "no_exec_server": (501, _("Ports are not available for this kind of job.")),
+    "unreachable": (504, _("The job does not respond. It may be paused, or its node unreachable.")),
+    "not_listening": (502, _("No program listens on this port of the job yet. See its log.")),
     "too_busy": (503, _("Too many connections to this port are open. Close some and try again.")),
-    "broken_off": (502, _("The job's server broke off. The log of the job may say why.")),
-    "points_inside": (502, _("This redirects to an inner address, which is not passed on.")),
-    "no_socket": (502, _("The job's server did not open this socket.")),
+    "broken_off": (502, _("The server in the job closed the connection. See the log of the job.")),
+    "points_inside": (502, _("This redirects to an internal address, which is not forwarded.")),
+    "no_socket": (502, _("The server in the job did not accept this WebSocket.")),
 }
 #: What the way into a job refuses, by its code.
 CHANNELS = {

@@ -40,7 +40,7 @@ def publish(request: SignedInRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         with errors_as_messages(request):
             row = published_ports.publish(job, by=request.user, **form.cleaned_data)
-            messages.info(request, _("Published as %(name)s. Open it as soon as your program listens.") % {"name": row})
+            messages.info(request, _("Published as %(name)s. Open it when your program listens.") % {"name": row})
     for errors in form.errors.values():
         messages.error(request, " ".join(map(str, errors)))
     return redirect(job_tabs.path(pk, job_tabs.PORTS))
@@ -53,7 +53,7 @@ def withdraw(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     row = get_object_or_404(PublishedPort.objects.editable_by(request.user), job=pk, name=name)
     with errors_as_messages(request):
         published_ports.withdraw(row, by=request.user)
-        messages.info(request, _("Withdrawn. Who had it open is out within seconds."))
+        messages.info(request, _("Unpublished. Open connections are closed within seconds."))
     return redirect(job_tabs.path(pk, job_tabs.PORTS))
 
 
@@ -65,7 +65,7 @@ def open_port(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     The ticket comes in a page that goes on by itself, as browsers let no form of ours end on another origin.
     """
     if hasattr(request, "behind"):
-        raise NotAllowed(_("You act for somebody else. Into their ports only they go."))
+        raise NotAllowed(_("You are acting for another user. Only that user can open their ports."))
     row = get_object_or_404(PublishedPort.objects.visible_to(request.user).select_related("job"), job=pk, name=name)
     opened = port_access.open_port(
         row,

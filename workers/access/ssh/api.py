@@ -88,7 +88,7 @@ class JobSshViewSet(NumberedViewSet):
     def ssh_passwords(self, request: Request, pk: str) -> Response:
         """Make a password for one sign-in within five minutes. Each call makes another one."""
         if hasattr(request._request, "behind"):
-            raise NotAllowed(_("You act for somebody else. Into their jobs only they go."))
+            raise NotAllowed(_("You are acting for another user. Only that user can enter their jobs."))
         user: Any = request.user
         job = self.get_object()
         password, secret = passwords.make(job, by=user)
@@ -115,6 +115,6 @@ class JobSshViewSet(NumberedViewSet):
         rows = SshSession.objects.visible_to(user).filter(job=self.get_object()).select_related("user", "job")
         row = rows.filter(pk=session).first()
         if row is None:
-            raise Http404(_("This job has no such session."))
+            raise Http404(_("The job has no such session."))
         sessions.request_end(row, by=user)
         return Response(SshSessionOut(row).data, status=202)

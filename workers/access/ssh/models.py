@@ -40,9 +40,9 @@ class SshSession(models.Model):
     class End(models.TextChoices):
         LEFT = "left", _("disconnected")
         REQUESTED = "requested", _("ended here")
-        WITHDRAWN = "withdrawn", _("may no longer enter")
+        WITHDRAWN = "withdrawn", _("access was withdrawn")
         JOB_ENDED = "job_ended", _("the job ended")
-        GATEWAY_LOST = "gateway_lost", _("the gateway ended")
+        GATEWAY_LOST = "gateway_lost", _("the gateway was stopped")
 
     job = models.ForeignKey(Job, models.CASCADE, related_name="ssh_sessions")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="ssh_sessions")

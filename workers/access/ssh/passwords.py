@@ -47,11 +47,11 @@ def make(job: Job, *, by: User) -> tuple[SshPassword, str]:
         TooOften: more than `MOST_PER_HOUR`.
     """
     if not env.SSH_PORT:
-        raise NoSsh(_("SSH is switched off here. Ask an administrator to set AIP_SSH_PORT."))
+        raise NoSsh(_("SSH is disabled. Ask an administrator to set AIP_SSH_PORT."))
     if job.owner_id != by.pk:
-        raise NotAllowed(_("Only the owner of a job enters it by SSH."))
+        raise NotAllowed(_("Only the owner of a job can connect to it by SSH."))
     if job.is_final:
-        raise JobOver(_("The job has ended. Run it again, then enter it."))
+        raise JobOver(_("The job has ended. Run it again before you connect."))
     rates.limit(f"ssh-password:{by.pk}", max_count=MAX_PER_HOUR, within_s=3600)
     secret = "-".join("".join(secrets.choice(ALPHABET) for _i in range(LENGTH)) for _group in range(GROUPS))
     with transaction.atomic():

@@ -62,7 +62,7 @@ def request_end(session: SshSession, *, by: User) -> None:
         SessionOver: it has ended.
     """
     if session.ended_at is not None:
-        raise SessionOver(_("This session has ended already."))
+        raise SessionOver(_("This session has already ended."))
     with transaction.atomic():
         SshSession.objects.filter(pk=session.pk, end_requested_at=None).update(end_requested_at=now())
         audit.record(by, "ssh_session_ended", session.job, person=session.user.username)

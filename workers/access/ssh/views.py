@@ -25,7 +25,7 @@ from workers.jobs.views.jobs import visible
 def password(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a one-time password and show it, once."""
     if hasattr(request, "behind"):
-        raise NotAllowed(_("You act for somebody else. Into their jobs only they go."))
+        raise NotAllowed(_("You are acting for another user. Only that user can enter their jobs."))
     job = visible(request, pk)
     try:
         made, secret = passwords.make(job, by=request.user)

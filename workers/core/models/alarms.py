@@ -25,8 +25,8 @@ class AlarmRule(models.Model):
     enabled = models.BooleanField(pgettext_lazy("switch", "on"), default=True)
     severity = models.CharField(_("severity"), max_length=8, choices=Severity, default=Severity.WARNING)
     threshold = models.FloatField(_("threshold"), default=0.0)
-    for_s = models.PositiveIntegerField(_("must last (s)"), default=0)
-    send = models.BooleanField(_("mail and webhooks"), default=True)  # else it shows in the platform only
+    for_s = models.PositiveIntegerField(_("minimum duration (s)"), default=0)
+    send = models.BooleanField(_("e-mail and webhooks"), default=True)  # else it shows in the platform only
 
     objects = AlarmQuerySet.as_manager()
 
@@ -69,7 +69,7 @@ class AlarmAddress(models.Model):
         MAIL = "mail", _("Mail")
         WEBHOOK = "webhook", _("Webhook")
 
-    channel = models.CharField(_("way"), max_length=8, choices=Channel, default=Channel.MAIL)
+    channel = models.CharField(_("method"), max_length=8, choices=Channel, default=Channel.MAIL)
     target = models.CharField(_("address"), max_length=500)
     least = models.CharField(_("from severity"), max_length=8, choices=Severity, default=Severity.WARNING)
     enabled = models.BooleanField(pgettext_lazy("switch", "on"), default=True)

@@ -21,26 +21,29 @@ class VirtualCluster(models.Model):
 
     name = models.CharField(_("name"), max_length=50)
     jobs_per_user = models.PositiveIntegerField(
-        _("running jobs per person"), null=True, blank=True, help_text=_("Empty: no limit.")
+        _("running jobs per user"), null=True, blank=True, help_text=_("Leave empty for no limit.")
     )
     environments_per_user = models.PositiveIntegerField(
-        _("running environments per person"), null=True, blank=True, help_text=_("Empty: no limit.")
+        _("running workspaces per user"), null=True, blank=True, help_text=_("Leave empty for no limit.")
     )
     max_runtime = models.DurationField(
-        _("maximum run time"), null=True, blank=True, help_text=_("Jobs end after this time. Empty: no limit.")
+        _("maximum run time"),
+        null=True,
+        blank=True,
+        help_text=_("Jobs are stopped after this time. Default: no limit."),
     )
     max_pause = models.DurationField(
-        _("longest pause"),
+        _("maximum pause"),
         null=True,
         blank=True,
         default=timedelta(hours=24),
-        help_text=_("Paused jobs keep their cards for this long. Empty: no limit."),
+        help_text=_("Paused jobs keep their GPUs for this long. Leave empty for no limit."),
     )
     default_disk_bytes = models.PositiveBigIntegerField(
         _("default disk limit (bytes)"),
         null=True,
         blank=True,
-        help_text=_("Of jobs that request none, on each node. Leave empty to use the maximum."),
+        help_text=_("For jobs without a request, on each node. Leave empty to use the maximum."),
     )
     max_disk_bytes = models.PositiveBigIntegerField(
         _("maximum disk limit (bytes)"),
@@ -49,9 +52,9 @@ class VirtualCluster(models.Model):
         help_text=_("The most that a job can request on each node. Leave empty for no limit."),
     )
     approves_environments = models.BooleanField(
-        _("environments need an approval"),
+        _("workspaces require approval"),
         default=False,
-        help_text=_("They start only once somebody in charge of the cluster has let them."),
+        help_text=_("Jobs start only after a cluster administrator approved them."),
     )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="clusters")
     groups = models.ManyToManyField(UserGroup, through="ClusterGroup", related_name="clusters")
@@ -82,11 +85,14 @@ class ClusterDevice(models.Model):
     cluster = models.ForeignKey(VirtualCluster, models.CASCADE, related_name="quotas")
     kind = models.CharField(_("device kind"), max_length=8)  # a name of device_kinds.KINDS
     guaranteed = models.PositiveIntegerField(
-        _("guaranteed"), null=True, blank=True, help_text=_("Cards of the cluster's own. Empty: no limit.")
+        _("guaranteed"), null=True, blank=True, help_text=_("GPUs of the cluster itself. Leave empty for no limit.")
     )
-    borrows = models.BooleanField(_("borrows idle cards"), default=False)
+    borrows = models.BooleanField(_("borrows idle GPUs"), default=False)
     per_user = models.PositiveIntegerField(
-        _("per person"), null=True, blank=True, help_text=_("Cards one person may use at once. Empty: no limit.")
+        _("per user"),
+        null=True,
+        blank=True,
+        help_text=_("GPUs that one user can use at once. Leave empty for no limit."),
     )
 
     class Meta:
@@ -110,10 +116,10 @@ class JobLimit(models.Model):
 
     cluster = models.ForeignKey(VirtualCluster, models.CASCADE, related_name="job_limits")
     kind = models.CharField(_("device kind"), max_length=8)
-    cpus_min = models.FloatField(_("least cores"), default=CPUS[0])
-    cpus_max = models.FloatField(_("most cores"), default=CPUS[1])
-    memory_min_mib = models.PositiveIntegerField(_("least memory (MiB)"), default=MEMORY_MIB[0])
-    memory_max_mib = models.PositiveIntegerField(_("most memory (MiB)"), default=MEMORY_MIB[1])
+    cpus_min = models.FloatField(_("min. cores"), default=CPUS[0])
+    cpus_max = models.FloatField(_("max. cores"), default=CPUS[1])
+    memory_min_mib = models.PositiveIntegerField(_("min. memory (MiB)"), default=MEMORY_MIB[0])
+    memory_max_mib = models.PositiveIntegerField(_("max. memory (MiB)"), default=MEMORY_MIB[1])
 
     class Meta:
         ordering = ["cluster", "kind"]

@@ -37,8 +37,8 @@ class Dependency(models.Model):
     """A job that starts only after another one."""
 
     class Needs(models.TextChoices):
-        SUCCESS = "success", _("Has completed")
-        END = "end", _("Has ended, however")
+        SUCCESS = "success", _("Completed")
+        END = "end", _("Ended in any state")
 
     job = models.ForeignKey(Job, models.CASCADE, related_name="dependencies")
     on = models.ForeignKey(Job, models.CASCADE, related_name="followers")

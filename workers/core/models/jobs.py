@@ -30,7 +30,7 @@ class Job(models.Model):
 
     class Restart(models.TextChoices):
         NEVER = "never", _("Never")
-        ON_FAILURE = "on_failure", _("On failure, with growing pauses")
+        ON_FAILURE = "on_failure", _("On failure, with increasing delays")
 
     URGENT: ClassVar[int] = 100  # priority from here on is the urgent tier
 

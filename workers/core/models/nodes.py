@@ -16,7 +16,7 @@ SHARES_PER_DEVICE = 8  # a whole GPU, or one CPU core, is eight shares
 
 def tier_label(tier: int | None) -> str:
     """Short label of a sandbox tier (workers.supervisor.sandbox); "" where it is unknown."""
-    labels = (_("no sandbox"), "Landlock", "bubblewrap", _("own user and limits"), _("container"))
+    labels = (_("no sandbox"), "Landlock", "bubblewrap", _("separate user and limits"), _("container"))
     return str(labels[tier]) if tier is not None and tier < len(labels) else ""
 
 
@@ -77,7 +77,7 @@ class Device(models.Model):
     class Health(models.TextChoices):
         OK = "ok", _("OK")
         GONE = "gone", _("Gone")
-        SICK = "sick", _("Sick")
+        SICK = "sick", _("Faulty")
         EXTERNAL = "external", _("External process")  # somebody else computes on it: not offered, never killed
 
     node = models.ForeignKey(Node, models.CASCADE, related_name="devices")

@@ -16,7 +16,7 @@ class TimeRequest(models.Model):
     """A request for more run time than the cluster allows. It is answered once."""
 
     class Answer(models.TextChoices):
-        OPEN = "open", _("Waits for an answer")
+        OPEN = "open", _("Waiting for approval")
         GRANTED = "granted", _("Granted")
         DENIED = "denied", _("Denied")
 
@@ -46,9 +46,9 @@ class Approval(models.Model):
     """Whether a job may start, as an administrator of its cluster decides."""
 
     class Answer(models.TextChoices):
-        OPEN = "open", _("Waits for an answer")
+        OPEN = "open", _("Waiting for approval")
         GRANTED = "granted", _("Approved")
-        DENIED = "denied", _("Refused")
+        DENIED = "denied", _("Rejected")
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="approval")
     requested_at = models.DateTimeField(default=now)

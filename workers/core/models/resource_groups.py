@@ -13,7 +13,7 @@ class ResourceGroup(models.Model):
     """Nodes on which, while a window is open, only jobs of `kinds` start. Without windows it is always open."""
 
     name = models.CharField(_("name"), max_length=50, unique=True)
-    nodes = models.ManyToManyField(Node, related_name="resource_groups", verbose_name=_("machines"))
+    nodes = models.ManyToManyField(Node, related_name="resource_groups", verbose_name=_("nodes"))
     kinds = models.JSONField(_("kinds of jobs"), default=list)  # names of job kinds
 
     objects = ResourceGroupQuerySet.as_manager()

@@ -34,17 +34,17 @@ _UNREADABLE = (OSError, ValueError, RecursionError)  # nobody there, too late, n
 _SENTENCES = {
     "not_running": _("The job is not running. Start it first."),
     "paused": _("The job is paused. Continue it first."),
-    "no_exec_server": _("Terminals, ports and files of this job cannot be opened from outside."),
+    "no_exec_server": _("Terminals, ports and files of this job are not accessible from outside."),
     "no_python": _(
-        "The container image of this job has no python3 of version %(why)s or later, so its terminals, ports and files "
-        "cannot be opened. Choose an image with one."
+        "The container image of this job has no python3 of version %(why)s or later, so its terminals, ports "
+        "and files are not available. Choose another image."
     ),
     "late": _(
-        "The container of this job did not begin in time what opens its terminals, ports and files. Stop the job and "
-        "restore it to have them."
+        "The container of this job did not start its terminal and file services in time. Stop the job and "
+        "restore it to use them."
     ),
-    "unreachable": _("The job does not answer. Is it paused, or its machine away? Try again in a moment."),
-    "refused": _("The job refused: %(why)s."),
+    "unreachable": _("The job does not respond. It may be paused, or its node unreachable. Try again in a moment."),
+    "refused": _("The job rejected the request: %(why)s."),
 }
 
 

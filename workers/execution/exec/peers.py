@@ -85,12 +85,12 @@ def way_from(own: Rank, to: str) -> Way:
     job_id, number, rank = own
     attempt = Attempt.objects.select_related("job").filter(job=job_id, number=number, ended_at=None).first()
     if attempt is None or attempt.job.attempt_number != number:
-        raise NoPeer(_("This part of the job is over."))
+        raise NoPeer(_("This rank of the job has ended."))
     held = Allocation.objects.filter(attempt=attempt, released_at=None).select_related("node").order_by("rank", "pk")
     meant = [row.rank for row in held if to in (str(row.rank), row.node.address, row.node.name)]
     if not meant:
         machines = ", ".join(dict.fromkeys(f"{row.rank} ({row.node.address})" for row in held))
-        raise NoPeer(_("It is no machine of this job. Those are: %(machines)s.") % {"machines": machines})
+        raise NoPeer(_("This node does not run the job. Nodes of the job: %(machines)s.") % {"machines": machines})
     other = next((row for row in meant if row != rank), rank)  # several ranks of a test may share one address
     return channels.way_to(attempt.job, other)
 
@@ -166,7 +166,7 @@ class Peers:
         try:
             inner = await open_session(own, request)
         except (DomainError, Error) as exc:
-            why = str(exc) if isinstance(exc, DomainError) else _("The platform's database does not answer.")
+            why = str(exc) if isinstance(exc, DomainError) else _("The database of the platform does not respond.")
             log.info("job=%s attempt=%s rank=%s no way to %r: %s", *own, request["to"], why)
             writer.write(json.dumps({"error": why}).encode() + b"\n")
             await close(writer)

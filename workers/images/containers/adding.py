@@ -75,9 +75,7 @@ def check(
         engines.check_name(user=user, name=name, tag=tag)
     with refusals:
         if source not in Image.Source.values:
-            raise Invalid(
-                _("An image lies on the machines already, on Docker Hub, or in another registry."), field="source"
-            )
+            raise Invalid(_("An image is already on the nodes, on Docker Hub, or in another registry."), field="source")
         _check_place(parse(reference), source)
     with refusals:
         _check_login(user, reference, source, login)
@@ -94,14 +92,14 @@ def _check_place(reference: Reference, source: str) -> None:
             field="source",
         )
     if source == Image.Source.REGISTRY and on_hub:
-        raise Invalid(_("Begin with the registry's name: registry.example.org/lab/torch:2.1."), field="reference")
+        raise Invalid(_("Start with the name of the registry: registry.example.org/lab/torch:2.1."), field="reference")
 
 
 def _check_login(user: User, reference: str, source: str, login: RegistryLogin | None) -> None:
     if login is None:
         return
     if not RegistryLogin.objects.usable_by(user).filter(pk=login.pk).exists():
-        raise Invalid(_("There are no such credentials for you."), field="login")
+        raise Invalid(_("Credentials not found."), field="login")
     if source == Image.Source.LOCAL or parse(reference).host != login.host:
         raise Invalid(_("These credentials are for %(host)s.") % {"host": login.host}, field="login")
 
@@ -118,7 +116,7 @@ def check_machines(*, field: str) -> None:
     offered = "; ".join(f"{name}: {tier}, {tier_label(tier)}" for name, tier in rows[:20])
     raise Invalid(
         _(
-            "Container images need a machine with isolation tier 4, and there is none (%(offered)s). Choose another "
+            "Container images need a node with isolation tier 4, and none exists (%(offered)s). Choose another "
             "image, or ask an operator for docker or podman."
         )
         % {"offered": offered},
@@ -139,7 +137,10 @@ def look_up_again(image: Image) -> None:
     """
     if image.kind != Image.Kind.CONTAINER or image.is_saved:
         raise CannotLookUp(
-            _("Only container images from elsewhere are looked up. Start a job in this one as it is, or build it anew.")
+            _(
+                "Only external container images can be refreshed. Start a job with this image as it is, or "
+                "build it again."
+            )
         )
     rows = Image.objects.filter(pk=image.pk, kind=Image.Kind.CONTAINER).exclude(state=State.LOOKING)
     if rows.update(state=State.LOOKING, message=wording.Message()):

@@ -27,10 +27,10 @@ class ContainerForm(NameFields):
         RegistryLogin.objects.none(),
         label=_("Credentials"),
         required=False,
-        empty_label=_("None: everybody may fetch it"),
-        help_text=_("Of that registry. Keep them under Images, Credentials of registries."),
+        empty_label=_("None: public image"),
+        help_text=_("Credentials for that registry. Manage them under Images, Registry credentials."),
     )
-    policy = forms.ChoiceField(label=_("Which one"), choices=Image.Policy, initial=Image.Policy.PINNED)
+    policy = forms.ChoiceField(label=_("Version policy"), choices=Image.Policy, initial=Image.Policy.PINNED)
     field_order = ["name", "tag", "source", "reference", "login", "policy", "description", "visibility"]
 
     def __init__(self, *args: object, user: User, **more: object) -> None:
@@ -47,16 +47,16 @@ class _SecretFields(forms.Form):
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("Kept encrypted and never shown again. A token that may only read is best."),
+        help_text=_("Stored encrypted and never shown again. Prefer a read-only token."),
     )
     ca = forms.CharField(
         label=_("Certificate authority"),
         max_length=MAX_CA_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-        help_text=_("Where the registry's certificate was made in the house: that authority's certificate, in PEM."),
+        help_text=_("For registries with an internal certificate authority: its certificate, in PEM."),
     )
-    visibility = forms.ChoiceField(label=_("Usable by"), choices=USABLE_BY, initial=Visibility.PRIVATE)
+    visibility = forms.ChoiceField(label=_("Visible to"), choices=USABLE_BY, initial=Visibility.PRIVATE)
 
 
 class LoginForm(_SecretFields):
@@ -80,4 +80,4 @@ class LoginEditForm(_SecretFields):
     def __init__(self, *args: object, **more: object) -> None:
         super().__init__(*args, **more)  # type: ignore[arg-type]  # whatever a form takes
         self.fields["password"].label = _("New password or token")
-        self.fields["password"].help_text = _("Empty: the one that is there stays.")
+        self.fields["password"].help_text = _("Leave empty to keep the current value.")

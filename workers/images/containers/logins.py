@@ -38,7 +38,9 @@ def add(
             )  # fmt: skip
             audit.record(user, "registry_login_added", login)
     except IntegrityError:
-        raise NameTaken(_("You have credentials of this name there already. Change those."), field="username") from None
+        raise NameTaken(
+            _("You already have credentials with this name for that registry. Edit those."), field="username"
+        ) from None
     return login
 
 
@@ -56,15 +58,15 @@ def check(
         check_host(host)
     with refusals:
         if bool(username) != bool(password):
-            raise Invalid(_("Give both a username and a password or token, or neither."), field="password")
+            raise Invalid(_("Enter both a username and a password or token, or neither."), field="password")
     with refusals:
         if ":" in username or not (username + password).isprintable():
-            raise Invalid(_("A username has no colon, and neither has signs that cannot be seen."), field="username")
+            raise Invalid(_("A username must not contain colons or invisible characters."), field="username")
     with refusals:
         _check_ca(ca)
     with refusals:
         if visibility not in (Visibility.PRIVATE, Visibility.GROUP):
-            raise Invalid(_("Credentials are for you alone, or for your groups."), field="visibility")
+            raise Invalid(_("Credentials must be private or shared with your groups."), field="visibility")
     refusals.end()
 
 
@@ -74,7 +76,9 @@ def _check_ca(ca: str) -> None:
     try:
         Registry("registry.invalid", Login(ca=ca.strip()), allowed=[])
     except RegistryRefused:
-        raise Invalid(_("This is no certificate in PEM. Paste it from BEGIN to END."), field="ca") from None
+        raise Invalid(
+            _("This is not a PEM certificate. Paste all of it, including the first and last line."), field="ca"
+        ) from None
 
 
 def change(*, login: RegistryLogin, by: User, password: str = "", ca: str, visibility: str) -> RegistryLogin:

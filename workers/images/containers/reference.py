@@ -56,7 +56,7 @@ def parse(text: str, *, field: str = "reference") -> Reference:
     """
     name_text = text.strip()
     if name_text.lower().startswith("http://"):
-        raise Invalid(_("Registries are spoken to by HTTPS alone: write the name without http://."), field=field)
+        raise Invalid(_("Registries must use HTTPS: write the name without http://."), field=field)
     rest, _at, digest = name_text.removeprefix("https://").partition("@")
     first, slash, more = rest.partition("/")
     host, name = (
@@ -79,9 +79,9 @@ def parse(text: str, *, field: str = "reference") -> Reference:
         and (not _at or digest)
     )
     if not is_valid:
-        raise Invalid(_("A name like pytorch/pytorch:2.1.0 or registry.example.org/lab/torch:2.1."), field=field)
+        raise Invalid(_("A name such as pytorch/pytorch:2.1.0 or registry.example.org/lab/torch:2.1."), field=field)
     if f"{reference.host}/{reference.name}".startswith(OWN):
-        raise Invalid(_("This is the platform's own copy of an image. Choose that image in the list."), field=field)
+        raise Invalid(_("This is an internal copy of an image. Select that image in the list."), field=field)
     return reference
 
 
@@ -99,8 +99,8 @@ def check_host(text: str, *, field: str = "host") -> str:
     """
     address = text.strip().lower()
     if address.startswith("http://"):
-        raise Invalid(_("Registries are spoken to by HTTPS alone: write the name without http://."), field=field)
+        raise Invalid(_("Registries must use HTTPS: write the name without http://."), field=field)
     host = address.removeprefix("https://").rstrip("/")
     if not _is_host(host) or len(host) > 255:
-        raise Invalid(_("A name like registry.example.org or registry.example.org:5000."), field=field)
+        raise Invalid(_("A name such as registry.example.org or registry.example.org:5000."), field=field)
     return HUB if host in ("index.docker.io", HUB_SERVER, "hub.docker.com") else host

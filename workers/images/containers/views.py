@@ -100,6 +100,6 @@ def login_delete(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _show_result(request: SignedInRequest, login: RegistryLogin, *, works: bool) -> None:
     if works:
-        messages.success(request, _("%(host)s answers and takes these credentials.") % {"host": login.host})
+        messages.success(request, _("%(host)s responds and accepts these credentials.") % {"host": login.host})
     else:
         messages.error(request, str(login.message))

@@ -26,7 +26,7 @@ def edit(*, image: Image, description: str, visibility: str) -> Image:
         Invalid: no such visibility, or more people than the image below allows.
     """
     if visibility not in Visibility.values:
-        raise Invalid(_("An image is private, for your groups, or public."), field="visibility")
+        raise Invalid(_("The visibility of an image must be private, groups or public."), field="visibility")
     below.check_wider(image, visibility)
     image.description, image.visibility = description, visibility
     image.save(update_fields=["description", "visibility"])
@@ -53,7 +53,7 @@ def delete(*, image: Image, by: User) -> None:
         StillInUse: says by whom.
     """
     if image.status == State.SAVING:
-        raise StillInUse(_("It is being saved. Wait until that is done."))
+        raise StillInUse(_("The image is being saved. Wait until that is done."))
     if users := usage.users_of(image):
         raise StillInUse(
             _("%(image)s is still used by %(users)s.") % {"image": image, "users": ", ".join(users)},
@@ -64,7 +64,7 @@ def delete(*, image: Image, by: User) -> None:
             audit.record(by, "image_deleted", image)
             image.delete()
     except ProtectedError:
-        raise StillInUse(_("Somebody just saved an image on top of it.")) from None
+        raise StillInUse(_("Another user just saved an image on top of it.")) from None
     paths.packed(pk).unlink(missing_ok=True)
 
 

@@ -57,21 +57,24 @@ def why_not(job: Job, by: User) -> str:
     """Why this person can save nothing of this job; "" where they can."""
     use = uses.find(job)
     if use is None or not use.boxed:
-        return _("This job keeps no packages, so there is nothing to save.")
+        return _("This job has no installed packages to save.")
     if use.image is None:
-        return _("Its image was deleted, so nothing can be saved on top of it.")
+        return _("The image of this job was deleted, so no image can be saved on top of it.")
     if not below.is_usable(use.image, by):
-        return _("Its image, %(name)s of %(owner)s, is no longer shared with you. Ask for it before you save.") % {
+        return _(
+            "The base image %(name)s of %(owner)s is not shared with you any more. Request access before you "
+            "save."
+        ) % {
             "name": use.image, "owner": use.image.owner,
         }  # fmt: skip
     if not use.node:
-        return _("It has not begun yet, or its packages were forgotten. Start it first.")
+        return _("The job has not started yet, or its packages were discarded. Start it first.")
     if max(len(layers.chain(use.image)), packages.number(use.image)) >= layers.MAX_LAYERS:
-        return _("It stands on %(most)s saved images already. Build an image with these packages instead.") % {
+        return _("The image already has %(most)s saved layers. Build an image with these packages instead.") % {
             "most": layers.MAX_LAYERS
         }
     if use.node == settings.NODE and not (places.box(job.pk) / boxes.UPPER).is_dir():
-        return _("Its machine keeps packages in a simple folder, which cannot become an image: see isolation tier 2.")
+        return _("The node stores packages in a plain folder, which cannot become an image: see isolation tier 2.")
     return ""
 
 
@@ -122,7 +125,7 @@ def again(image: Image, *, by: User) -> None:
         CannotSave: it did not fail, or nothing of its job can be saved (any more).
     """
     if image.status != State.FAILED or image.job is None or not Job.objects.editable_by(by).filter(pk=image.job.pk):
-        raise CannotSave(_("Only an image that could not be saved is saved again, while its job is there."))
+        raise CannotSave(_("Only an image that could not be saved can be saved again, while its job exists."))
     if why := why_not(image.job, by):
         raise CannotSave(why)
     use = uses.find(image.job)

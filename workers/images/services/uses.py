@@ -28,17 +28,17 @@ def check(user: User, image: Image | None, *, field: str = "image") -> None:
     if image is None:
         return
     if not Image.objects.usable_by(user).filter(pk=image.pk).exists():
-        raise Invalid(_("There is no such image for you."), field=field)
+        raise Invalid(_("Image not found."), field=field)
     if image.kind != Image.Kind.ENGINE and image.status != State.READY:
-        text = _("The image %(name)s is not ready: %(state)s. Wait until it is, or choose another one.")
+        text = _("The image %(name)s is not ready: %(state)s. Wait, or choose another one.")
         raise Invalid(text % {"name": image, "state": image.status_word}, field=field)
     if image.kind == Image.Kind.CONTAINER:
         adding.check_machines(field=field)
     elif only_containers():
         raise Invalid(
             _(
-                "All machines run jobs in containers (isolation tier 4), where %(name)s has no place. "
-                "Choose a container image."
+                "All nodes run jobs in containers (isolation tier 4), where %(name)s is not available. Choose "
+                "a container image."
             )
             % {"name": image},
             field=field,

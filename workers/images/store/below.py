@@ -44,7 +44,10 @@ def check(below: Image, by: User, visibility: str) -> None:
     """
     limit = widest(below, by)
     if visibility in WIDER and WIDER.index(Visibility(visibility)) > WIDER.index(limit):
-        text = _("It stands on %(name)s of %(owner)s, so it can be at most “%(most)s”. Ask for more, or choose that.")
+        text = _(
+            "The image is based on %(name)s of %(owner)s, so its visibility can be at most “%(most)s”. Request "
+            "more access, or choose that."
+        )
         raise Invalid(text % {"name": below, "owner": below.owner, "most": limit.label}, field="visibility")
 
 
@@ -57,8 +60,8 @@ def check_wider(image: Image, visibility: str) -> None:
     limit = Visibility(image.widest)
     if WIDER.index(Visibility(visibility)) > WIDER.index(limit):
         text = _(
-            "It was saved on top of somebody else's image, so it can be at most “%(most)s”. Ask that person to open "
-            "theirs, then save it once more."
+            "The image was saved on top of an image of another user, so its visibility can be at most "
+            "“%(most)s”. Ask that user to share theirs, then save it again."
         )
         raise Invalid(text % {"most": limit.label}, field="visibility")
 

@@ -157,11 +157,11 @@ def forget(job: Job, *, by: User) -> None:
     job = Job.objects.select_for_update().get(pk=job.pk)  # it is not placed meanwhile
     use = ImageUse.objects.filter(job=job, boxed=True).exclude(node="").first()
     if use is None:
-        raise NoBox(_("This job keeps no packages."))
+        raise NoBox(_("This job has no installed packages."))
     if not can_forget(job):
-        raise NoBox(_("Stop it first: its packages are in use."))
+        raise NoBox(_("Stop the job first: its packages are in use."))
     if Image.objects.filter(job=job, state=State.SAVING).exists():
-        raise NoBox(_("It is being saved as an image. Wait until that is done."))
+        raise NoBox(_("The packages are being saved as an image. Wait until that is done."))
     discard(use)
 
 

@@ -22,9 +22,11 @@ class BuiltIn:
 
 
 BUILT_IN: Mapping[str, BuiltIn] = {
-    PLATFORM: BuiltIn(_("The platform's own Python with torch.")),
-    JUPYTER: BuiltIn(_("JupyterLab, with the platform's torch in its cells."), "jupyterlab>=4.4,<5\nipykernel>=6.29\n"),
-    TENSORBOARD: BuiltIn(_("TensorBoard, for the curves that programs write."), "tensorboard>=2.19,<3\n"),
+    PLATFORM: BuiltIn(_("Python of the platform with PyTorch.")),
+    JUPYTER: BuiltIn(
+        _("JupyterLab, with PyTorch of the platform in its notebooks."), "jupyterlab>=4.4,<5\nipykernel>=6.29\n"
+    ),
+    TENSORBOARD: BuiltIn(_("TensorBoard, for event files written by programs."), "tensorboard>=2.19,<3\n"),
 }
 
 

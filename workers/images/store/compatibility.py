@@ -74,7 +74,7 @@ def sentence(image: Image, *, cards: bool) -> str:
     bad = [machine for machine in rows if not machine.fits]
     if not rows:
         return ""
-    text = ngettext("Fits %(good)s of %(all)s machine", "Fits %(good)s of %(all)s machines", len(rows))
+    text = ngettext("Fits %(good)s of %(all)s node", "Fits %(good)s of %(all)s nodes", len(rows))
     text = text % {"good": len(rows) - len(bad), "all": len(rows)}
     if not bad:
         return _("%(sentence)s.") % {"sentence": text}
@@ -98,7 +98,7 @@ def _machine(node: Node, needs: Needs, *, cards: bool) -> Machine:
     ]
     why = ""
     if not machine_needs.fits(needs, driver=driver, arch=processor, cards=False):
-        why = _("its processor is %(there)s, the image is for %(needed)s") % {"there": processor, "needed": needs.arch}
+        why = _("the CPU is %(there)s, the image is for %(needed)s") % {"there": processor, "needed": needs.arch}
     elif cards and own and not machine_needs.fits(needs, driver=driver, arch=processor, cards=True):
         why = _("driver %(driver)s is too old for CUDA %(cuda)s") % {"driver": driver, "cuda": needs.cuda_words}
     return Machine(

@@ -94,7 +94,10 @@ def _check_requirements(text: str) -> None:
         with refusals:
             if _OPTION.match(line):
                 raise Invalid(
-                    _("“%(line)s”: a line names a package, as in torchmetrics==1.4; options and paths have no place.")
+                    _(
+                        "“%(line)s”: a line must name a package, such as torchmetrics==1.4; options and paths "
+                        "are not supported."
+                    )
                     % {"line": line[:80]},
                     field="requirements",
                 )
@@ -117,7 +120,7 @@ def check_name(*, user: User, name: str = "x", tag: str = "") -> None:
 def taken(name: str, tag: str) -> NameTaken:
     """Return the error for a user who has such an image already."""
     shown = f"{name}:{tag}" if tag else name
-    return NameTaken(_("You already have an image called “%(name)s”. Give it another name or tag.") % {"name": shown})
+    return NameTaken(_("You already have an image named “%(name)s”. Use another name or tag.") % {"name": shown})
 
 
 def ensure(image: Image, *, by: User, cluster: VirtualCluster | None = None) -> Job | None:

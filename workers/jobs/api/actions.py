@@ -110,7 +110,7 @@ class SteeredJobViewSet(JobViewSet):
         job = Job.objects.forcible_by(user).filter(pk=pk).first()
         if job is None:
             self.get_object()
-            raise NotAllowed(_("Only operators and those in charge of its cluster force the end of a job."))
+            raise NotAllowed(_("Only operators and administrators of its cluster can force-stop a job."))
         return Response(self.get_serializer(actions.force_stop(job, by=user)).data, status=202)
 
     @extend_schema(request=None)

@@ -52,7 +52,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             rows = rows.filter(ended_at=None)
         elif "state" in params:
             if params["state"] not in JobState.values:
-                raise Invalid(_("There is no state %(name)s.") % {"name": params["state"][:30]})
+                raise Invalid(_("Unknown state %(name)s.") % {"name": params["state"][:30]})
             rows = rows.filter(state=params["state"])
         if "kind" in params:
             rows = rows.filter(kind=params["kind"])

@@ -11,4 +11,4 @@ from workers.jobs.approval import MAX_REASON_LENGTH
 class ApprovalForm(forms.Form):
     """A comment that the owner reads with the answer."""
 
-    word = forms.CharField(label=_("A word to the owner"), max_length=MAX_REASON_LENGTH, required=False)
+    word = forms.CharField(label=_("Message to the owner"), max_length=MAX_REASON_LENGTH, required=False)

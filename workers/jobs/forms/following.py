@@ -24,7 +24,7 @@ class JobNumbers(forms.CharField):
         numbers = [word.removeprefix("#") for word in re.split(r"[\s,]+", super().to_python(value) or "") if word]
         wrong = next((word for word in numbers if not re.fullmatch(r"[1-9]\d{0,15}", word)), None)
         if wrong:
-            raise forms.ValidationError(_("“%(word)s” is no number of a job.") % {"word": wrong[:30]})
+            raise forms.ValidationError(_("“%(word)s” is not a job number.") % {"word": wrong[:30]})
         return [int(word) for word in dict.fromkeys(numbers)]
 
     def run_validators(self, value: Any) -> None:
@@ -35,16 +35,16 @@ class FollowForm(forms.Form):
     """Other jobs for a waiting one to follow."""
 
     after = JobNumbers(
-        label=gettext_lazy("After jobs"),
-        help_text=gettext_lazy("Numbers of your jobs that have to complete first, for instance 12, 15."),
+        label=gettext_lazy("After completion of"),
+        help_text=gettext_lazy("Numbers of your jobs that must complete first, for example 12, 15."),
     )
     after_end = JobNumbers(
-        label=gettext_lazy("After the end of jobs"),
-        help_text=gettext_lazy("Numbers of your jobs that have to end first, however they end."),
+        label=gettext_lazy("After the end of"),
+        help_text=gettext_lazy("Numbers of your jobs that must end first, in any state."),
     )
     outputs_of = JobNumbers(
-        label=gettext_lazy("Reads the outputs of jobs"),
-        help_text=gettext_lazy("Numbers of your jobs. They come first; their folders are in AIP_INPUTS."),
+        label=gettext_lazy("Input jobs"),
+        help_text=gettext_lazy("Numbers of your jobs. They must complete first; their folders are in AIP_INPUTS."),
     )
 
     def following(self) -> Following:
@@ -64,15 +64,15 @@ class FollowingFields(FollowForm):
         max_value=following.MAX_RETRIES,
         initial=0,
         required=False,
-        help_text=gettext_lazy("How often it is started again where its program fails."),
+        help_text=gettext_lazy("Number of restarts after a failure."),
     )
     retry_pause_s = forms.IntegerField(
-        label=gettext_lazy("Pause before a retry"),
+        label=gettext_lazy("Retry delay"),
         min_value=0,
         max_value=following.MAX_PAUSE_S,
         initial=following.NOTHING.retry_pause_s,
         required=False,
-        help_text=gettext_lazy("Each later pause is twice as long."),
+        help_text=gettext_lazy("Doubles after each retry."),
     )
 
     def following(self) -> Following:
@@ -99,11 +99,11 @@ class ArrayFields(FollowingFields):
     """The same with the indices of an array of jobs."""
 
     array = forms.CharField(
-        label=gettext_lazy("Array of jobs"),
+        label=gettext_lazy("Job array"),
         max_length=arrays.MAX_LENGTH,
         required=False,
         help_text=gettext_lazy(
-            "One job for each index, which it reads in AIP_ARRAY_INDEX: 0-99, 1,3,7, or 0-99%8 for eight at a time."
+            "One job per index, available in AIP_ARRAY_INDEX: 0-99, 1,3,7, or 0-99%8 for eight at a time."
         ),
     )
 

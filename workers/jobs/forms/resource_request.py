@@ -41,17 +41,17 @@ class ResourceForm(forms.Form):
     )
     device = forms.ChoiceField(label=gettext_lazy("Device type"), required=False)
     gpus_per_node = forms.IntegerField(
-        label=gettext_lazy("Cards"), min_value=0, max_value=128, help_text=gettext_lazy("0 runs on the processor.")
+        label=gettext_lazy("GPUs"), min_value=0, max_value=128, help_text=gettext_lazy("0 runs on the CPU.")
     )
-    share = forms.TypedChoiceField(label=gettext_lazy("Use of the card"), coerce=int, required=False)
-    cpus = forms.FloatField(label=gettext_lazy("Processor cores"), min_value=0.1, max_value=1024)
+    share = forms.TypedChoiceField(label=gettext_lazy("GPU utilization"), coerce=int, required=False)
+    cpus = forms.FloatField(label=gettext_lazy("CPU cores"), min_value=0.1, max_value=1024)
     memory_gib = forms.FloatField(
-        label=gettext_lazy("Most memory"),
+        label=gettext_lazy("Maximum memory"),
         min_value=0.1,
         max_value=100_000,
         required=False,
         help_text=gettext_lazy(
-            "Of the machine, not of the card. A job that takes more is ended. Left empty: as much as allowed."
+            "Memory of the node, not of the GPU. A job that exceeds it is stopped. Leave empty for the maximum allowed."
         ),
     )
     max_disk_gib = forms.FloatField(
@@ -59,7 +59,7 @@ class ResourceForm(forms.Form):
         min_value=0.001,
         max_value=disk_limits.MAX_BYTES >> 30,
         required=False,
-        help_text=gettext_lazy("A job that takes more is ended. Leave empty to use the cluster's limit."),
+        help_text=gettext_lazy("A job that exceeds it is stopped. Leave empty to use the limit of the cluster."),
     )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
@@ -67,25 +67,25 @@ class ResourceForm(forms.Form):
         max_value=resource_request.HIGHEST_PRIORITY,
         initial=0,
         required=False,
-        help_text=gettext_lazy("0 to 99; a higher one starts first."),
+        help_text=gettext_lazy("0 to 99; a higher priority starts first."),
     )
     urgent = forms.BooleanField(
-        label=gettext_lazy("Urgent: goes before everybody else, and others may have to make room"), required=False
+        label=gettext_lazy("Urgent: starts before all other jobs and can preempt them"), required=False
     )
     max_runtime_min = forms.IntegerField(
-        label=gettext_lazy("Longest run time"),
+        label=gettext_lazy("Maximum run time"),
         min_value=1,
         max_value=525_600,
         required=False,
-        help_text=gettext_lazy("A short one may fill a gap before others. Left empty: the cluster's limit."),
+        help_text=gettext_lazy("A short job can fill a gap before others. Default: the limit of the cluster."),
     )
     preemptible = forms.BooleanField(
-        label=gettext_lazy("May make room for more important work and go on later"),
+        label=gettext_lazy("Can be preempted by more important jobs and continues later"),
         required=False,
-        help_text=gettext_lazy("What runs on cards that its cluster borrowed from another gives way in any case."),
+        help_text=gettext_lazy("Jobs on GPUs borrowed from another cluster are always preemptible."),
     )
 
-    root_inside = forms.BooleanField(label=gettext_lazy("Root inside"), required=False)
+    root_inside = forms.BooleanField(label=gettext_lazy("Root in the sandbox"), required=False)
 
     offers_root = False  #: whether root inside can be asked for, by those who may
     #: Kinds of devices that its jobs can use.
@@ -107,7 +107,7 @@ class ResourceForm(forms.Form):
         self.fields["device"].initial = self.devices[0].value
         self.memory_of = dict(resource_request.shares_on_offer())
         self.fields["share"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
-            (SHARES_PER_DEVICE, _("Whole cards")),
+            (SHARES_PER_DEVICE, _("Whole GPUs")),
             *((eighths, _share_words(eighths, mib)) for eighths, mib in reversed(self.memory_of.items())),
         ]
         if not user.can(Action.JOBS_URGENT):
@@ -169,13 +169,16 @@ class ResourceForm(forms.Form):
 def _root_help(names: list[str], machines: int) -> str:
     """Help text of root inside: what it is, and which nodes offer it."""
     text = _(
-        "Its programs are root in the job and you outside. An environment on one machine can install packages of the "
-        "system, which stay with it and are no part of a saved image. Elsewhere the system is for reading."
+        "Programs are root inside the job and your user outside. A workspace on one node can install system "
+        "packages, which stay with it and are not part of a saved image. On several nodes the system is "
+        "read-only."
     )
     if len(names) == machines:
         return text
     offered = (
-        _("No machine offers it now.") if not names else _("Offered by %(count)s of %(machines)s machines: %(names)s.")
+        _("No node supports it at the moment.")
+        if not names
+        else _("Supported by %(count)s of %(machines)s nodes: %(names)s.")
     )
     return f"{text} {offered % {'count': len(names), 'machines': machines, 'names': ', '.join(names[:8])}}"
 
@@ -216,7 +219,7 @@ def initial_of(requested: Resources) -> dict[str, Any]:
 
 
 def _share_words(eighths: int, mib: int) -> str:
-    return _("%(eighths)s/8 of one card, %(gib)s GiB of its memory") % {
+    return _("%(eighths)s/8 of a GPU, %(gib)s GiB of its memory") % {
         "eighths": eighths,
         "gib": f"{mib / 1024:.1f}".removesuffix(".0"),
     }

@@ -17,7 +17,7 @@ from workers.core.states import JobState
 class TaskFilter(forms.Form):
     """Filters of the task list; they live in the URL, and a wrong value filters nothing."""
 
-    search = forms.CharField(required=False, max_length=100, strip=True, label=_("Name or person"))
+    search = forms.CharField(required=False, max_length=100, strip=True, label=_("Name or user"))
     kind = forms.ChoiceField(required=False, label=_("Type"))
     state = forms.ChoiceField(required=False, label=_("State"))
     cluster: Any = forms.ModelChoiceField(None, required=False, label=_("Cluster"), empty_label=_("All clusters"))

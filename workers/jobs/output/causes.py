@@ -27,69 +27,83 @@ MAX_SHOWN = 3
 
 LABELS = {
     "card_memory": Wording(
-        _("The memory of its card did not suffice. Take a smaller batch or image size, or ask for a larger share.")
+        _("Out of GPU memory. Use a smaller batch or image size, or request a larger share.")
     ),
     "memory": Wording(
-        _("It held more memory than it may. Ask for more memory, or load less at once, with fewer data workers.")
+        _("The job exceeded its memory limit. Request more memory, or load less at once, with fewer data workers.")
     ),
-    "python_memory": Wording(_("Its program could get no more memory. Load less at once, or ask for more memory.")),
+    "python_memory": Wording(_("The program ran out of memory. Load less at once, or request more memory.")),
     "shared_memory": Wording(
-        _("A data worker ran out of shared memory. Use fewer data workers, or ask for more memory.")
+        _("A data worker ran out of shared memory. Use fewer data workers, or request more memory.")
     ),
-    "disk_full": Wording(_("A disk or a quota is full. Delete files that are no longer needed, and run it again.")),
+    "disk_full": Wording(_("A disk or quota is full. Delete files that are not needed, and run the job again.")),
     "module_missing": Wording(
-        _("The Python package %(name)s is missing. Choose an image that has it, or install it by pip.")
+        _("The Python package %(name)s is missing. Choose an image that contains it, or install it with pip.")
     ),
     "program_missing": Wording(
-        _("There is no program %(name)s. Correct its name, or choose an image that has it.")
+        _("Program %(name)s not found. Correct the name, or choose an image that contains it.")
     ),
     "file_missing": Wording(
-        _("There is no file %(path)s. Datasets lie below AIP_DATASET_DIR, own files in the working folder.")
+        _("File %(path)s not found. Datasets are below AIP_DATASET_DIR, your files in the working folder.")
     ),
     "label_range": Wording(
-        _("An operation on the card failed, mostly for a label beyond the number of classes. Compare both.")
+        _("A GPU operation failed, usually because of a label beyond the number of classes. Compare both.")
     ),
     "card_unsupported": Wording(
-        _("Its PyTorch was not built for this card. Choose an image with a newer engine, or another kind of card.")
+        _(
+            "This build of PyTorch does not support the GPU. Choose an image with a newer engine, or another "
+            "kind of GPU."
+        )
     ),
-    "card_lost": Wording(_("A card failed. Restore the job elsewhere, and tell an operator.")),
+    "card_lost": Wording(_("A GPU failed. Restore the job on another node, and inform an operator.")),
     "mps_failed": Wording(
-        _("The MPS daemon through which it shared its card failed. Restore the job; it is no fault of its program.")
+        _("The MPS daemon of its GPU failed. Restore the job; its program did not cause the failure.")
     ),
     "mps_full": Wording(
-        _("Its card has as many MPS clients as it takes. Start fewer processes, or ask for a whole card.")
+        _("The GPU has reached its maximum of MPS clients. Start fewer processes, or request a whole GPU.")
     ),
     "mps_shared": Wording(
-        _("It shared its card by MPS, where a fault of one program ends all of them: the fault may be another job's of"
-          " the same person. Restore it, on a whole card where it fails again.")
+        _(
+            "The job shared its GPU by MPS, where a fault of one program ends all of them: another job of the "
+            "same user may have caused it. Restore it; if it fails again, request a whole GPU."
+        )
     ),
     "machines_apart": Wording(
-        _("Its machines waited for one another in vain. Look at the log of each for the first error.")
+        _("The nodes timed out waiting for one another. Check the log of each node for the first error.")
     ),
     "thread_left": Wording(
-        _("It ended while a thread of it still ran. Where its processes talk to each other, let each one call"
-          " torch.distributed.destroy_process_group() last.")
+        _(
+            "The program ended while one of its threads was still running. In distributed programs, each "
+            "process must call torch.distributed.destroy_process_group() last."
+        )
     ),
-    "port_taken": Wording(_("A port that it wants to listen on is taken. Choose another, or let AIP_PORT say which.")),
+    "port_taken": Wording(_("A port the program listens on is already in use. Choose another one, or use the "
+                            "port in AIP_PORT.")),
     "over_disk": Wording(
         _("The job exceeded its disk limit. Delete files that are not needed, or request a higher limit.")
     ),
-    "over_time": Wording(_("Its longest run time was over. Ask for a longer one, and restore it.")),
+    "over_time": Wording(_("The maximum run time was exceeded. Request a longer one, and restore the job.")),
     "cards_idle": Wording(
-        _("Its cards computed only %(percent)s %% of the time in the last ten minutes. Mostly the data come too slowly."
-          " More data workers or smaller images help."),
+        _(
+            "The GPUs computed only %(percent)s %% of the time in the last ten minutes, usually because data "
+            "loading is too slow. Use more data workers or smaller images."
+        ),
         percent=number("percent"),
     ),
     "cards_wait_for_cores": Wording(
-        _("Its cards computed only %(percent)s %% of the time in the last ten minutes, while %(busy)s %% of its"
-          " processor cores were at work: data are prepared too slowly. Ask for more cores, or prepare the images once"
-          " instead of in each epoch."),
+        _(
+            "The GPUs computed only %(percent)s %% of the time in the last ten minutes, while %(busy)s %% of "
+            "the CPU cores were busy: data preparation is too slow. Request more cores, or prepare the images "
+            "once instead of in each epoch."
+        ),
         percent=number("percent"), busy=number("busy"),
     ),
     "cards_wait_for_loader": Wording(
-        _("Its cards computed only %(percent)s %% of the time in the last ten minutes, and it waited for data during"
-          " %(share)s %% of each step. Take more data workers, copy the data to a local disk, or make the images"
-          " smaller."),
+        _(
+            "The GPUs computed only %(percent)s %% of the time in the last ten minutes, and %(share)s %% of "
+            "each step was spent waiting for data. Use more data workers, copy the data to a local disk, or "
+            "make the images smaller."
+        ),
         percent=number("percent"), share=number("share"),
     ),
 }  # fmt: skip

@@ -58,7 +58,7 @@ def attempt_of(job: Job, requested: str = "", *, usual: int = 0) -> int:
     if requested:
         number = ids.number(requested)
         if number not in numbers:
-            raise NotFound(_("There is no such attempt."))
+            raise NotFound(_("Attempt not found."))
         return number
     if usual in numbers:
         return usual
@@ -94,7 +94,7 @@ def open_output(job: Job, attempt: int, path: str) -> int:
             return files.open_beneath(root, _on_disk(root, path))
         except (files.OutsideRoot, OSError, ValueError):
             pass
-    raise NotFound(_("There is no such file."))
+    raise NotFound(_("File not found."))
 
 
 def for_zip(job: Job, attempt: int) -> list[tuple[str, Path, str]]:
@@ -107,7 +107,7 @@ def for_zip(job: Job, attempt: int) -> list[tuple[str, Path, str]]:
     root = folder_of(job, attempt)
     rows = [] if root is None else list(_some(root))
     if not rows:
-        raise NotFound(_("There are no outputs yet."))
+        raise NotFound(_("No outputs yet."))
     return rows
 
 
@@ -120,7 +120,7 @@ def folder_of(job: Job, attempt: int) -> Path | None:
 def _some(root: Path) -> Iterator[tuple[str, Path, str]]:
     for count, path in enumerate(files.walk_beneath(root, lenient=True)):
         if count >= MAX_ZIPPED:
-            raise Invalid(_("More than %(limit)s files: fetch them one by one.") % {"limit": MAX_ZIPPED})
+            raise Invalid(_("More than %(limit)s files: download them individually.") % {"limit": MAX_ZIPPED})
         yield readable(path), root, path
 
 

@@ -24,13 +24,13 @@ from workers.jobs.views.jobs import visible
 
 #: verb in the URL → (service that requests the action, message after success)
 REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
-    "pause": (actions.pause, _("Asked to pause.")),
-    "continue": (actions.resume, _("Asked to go on.")),
-    "suspend": (actions.suspend, _("Asked to save and to give its cards back.")),
-    "stop": (actions.stop, _("Asked to stop.")),
-    "finish": (actions.finish, _("Asked to finish and keep the result.")),
-    "force": (actions.force_stop, _("Asked to kill it at once.")),
-    "restore": (actions.restore, _("Queued again from its newest checkpoint.")),
+    "pause": (actions.pause, _("Pause requested.")),
+    "continue": (actions.resume, _("Resume requested.")),
+    "suspend": (actions.suspend, _("Requested to save a checkpoint and release its GPUs.")),
+    "stop": (actions.stop, _("Stop requested.")),
+    "finish": (actions.finish, _("Early finish requested; the result is kept.")),
+    "force": (actions.force_stop, _("Immediate kill requested.")),
+    "restore": (actions.restore, _("Requeued from the newest checkpoint.")),
 }
 
 
@@ -66,7 +66,7 @@ def priority(request: SignedInRequest, pk: int) -> HttpResponse:
     form = PriorityForm(request.POST, user=request.user)
     try:
         if not form.is_valid():
-            raise Invalid(_("Give a priority from 0 to 99."), field="priority")
+            raise Invalid(_("Enter a priority from 0 to 99."), field="priority")
         actions.prioritise(job, form.requested(), by=request.user)
     except DomainError as error:
         if request.htmx:

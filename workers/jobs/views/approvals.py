@@ -50,8 +50,11 @@ def answer(request: SignedInRequest, pk: int) -> HttpResponse:
         with errors_as_messages(request):
             approval.answer(row, grant=grant, by=request.user, word=form.cleaned_data["word"])
             messages.info(
-                request, _("Approved; it starts as soon as it fits.") if grant else _("Refused; the owner is told.")
+                request,
+                _("Approved; it starts as soon as resources are free.")
+                if grant
+                else _("Rejected; the owner was notified."),
             )
     else:
-        messages.error(request, _("A word has at most 300 characters."))
+        messages.error(request, _("A message can have at most 300 characters."))
     return redirect("workers:cluster-approvals", row.job.cluster_id)

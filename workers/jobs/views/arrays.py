@@ -49,7 +49,7 @@ def stop(request: SignedInRequest, pk: int) -> HttpResponse:
     """Stop all jobs of an array that have not ended."""
     array: JobArray = get_object_or_404(JobArray.objects.editable_by(request.user), pk=pk)
     count = arrays.stop(array, by=request.user)
-    text = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", count) % {"count": count}
+    text = ngettext("Stop of %(count)s job requested.", "Stop of %(count)s jobs requested.", count) % {"count": count}
     messages.info(request, text)
     return redirect("workers:array", pk)
 

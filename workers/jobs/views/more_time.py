@@ -31,7 +31,7 @@ def request_time(request: SignedInRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         with errors_shown_on(form):
             more_time.request_time(job, **form.cleaned_data, by=request.user)
-            messages.info(request, _("Asked. You are told when somebody has answered."))
+            messages.info(request, _("Requested. You are notified of the decision."))
             return redirect(kinds.url_of(job) or "workers:queue")
     context = {
         "job": job,
@@ -73,7 +73,9 @@ def answer(request: SignedInRequest, pk: int) -> HttpResponse:
         hours = values["hours"] if grant else None
         with errors_as_messages(request):
             more_time.answer(row, grant=grant, by=request.user, hours=hours, word=values["word"])
-            messages.info(request, _("Granted; it counts at once.") if grant else _("Denied; the owner is told."))
+            messages.info(
+                request, _("Granted; applies immediately.") if grant else _("Denied; the owner was notified.")
+            )
     else:
-        messages.error(request, _("Say how many hours: a number above 0."))
+        messages.error(request, _("Enter the number of hours, greater than 0."))
     return redirect("workers:cluster-requests", row.job.cluster_id)

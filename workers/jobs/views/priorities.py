@@ -40,7 +40,7 @@ def change(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
     row = get_object_or_404(cluster.jobs, pk=job)
     form = PriorityForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("A priority is a number from 0 to %(most)s.") % {"most": Job.URGENT})
+        messages.error(request, _("A priority must be a number from 0 to %(most)s.") % {"most": Job.URGENT})
         return redirect("workers:cluster-priorities", pk)
     with errors_as_messages(request):
         actions.prioritise(row, form.cleaned_data["priority"], by=request.user)

@@ -41,12 +41,12 @@ def stop(request: SignedInRequest) -> HttpResponse:
     numbers = [int(n) for n in request.POST.getlist("job") if n.isdecimal() and len(n) < 19]
     done = stopping.stop_many(by=request.user, numbers=numbers)
     if done.requested:
-        text = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", len(done.requested))
+        text = ngettext("Stop of %(count)s job requested.", "Stop of %(count)s jobs requested.", len(done.requested))
         messages.info(request, text % {"count": len(done.requested)})
     if done.over:
-        messages.warning(request, _("%(count)s had ended already.") % {"count": done.over})
+        messages.warning(request, _("%(count)s had already ended.") % {"count": done.over})
     if not numbers:
-        messages.warning(request, _("Tick the jobs to stop first."))
+        messages.warning(request, _("Select the jobs to stop first."))
     back = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
     return redirect(back if safe else reverse("workers:tasks"))

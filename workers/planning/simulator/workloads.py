@@ -189,7 +189,7 @@ def setup_of(raw: Mapping[str, object]) -> Setup:
 
 
 _NEEDED = ("arrival_s", "user", "runtime_s")
-_LABELS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "a JSON object"}
+_LABELS = {int: "an integer", float: "a number", str: "a text", bool: "true or false", dict: "a JSON object"}
 
 _Row = typing.TypeVar("_Row", Work, Limits, Setup, Header)
 

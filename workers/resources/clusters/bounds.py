@@ -84,14 +84,14 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
     with refusals:
         if cpus > limit.cpus_max:
             raise OverLimit(
-                _("%(asked)s cores asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
+                _("%(asked)s cores requested; a job on %(kind)s in %(cluster)s can use at most %(most)s.")
                 % (where | {"asked": units.number(cpus), "most": units.number(limit.cpus_max)}),
                 field="cpus", asked=cpus, most=limit.cpus_max,
             )  # fmt: skip
     with refusals:
         if memory_mib > limit.memory_max_mib:
             raise OverLimit(
-                _("%(asked)s of memory asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
+                _("%(asked)s of memory requested; a job on %(kind)s in %(cluster)s can use at most %(most)s.")
                 % (where | {"asked": units.memory(memory_mib), "most": units.memory(limit.memory_max_mib)}),
                 field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
             )  # fmt: skip
@@ -131,16 +131,16 @@ def set_bounds(cluster: VirtualCluster, kind: str, new: Bounds, *, by: User | No
     refusals = Refusals()
     with refusals:
         if not 0 < new.cpus_max <= MAX_CPUS or not new.cpus_min >= 0:
-            raise Invalid(_("A job uses more than 0 and at most %(most)s cores.") % {"most": int(MAX_CPUS)},
+            raise Invalid(_("A job must use more than 0 and at most %(most)s cores.") % {"most": int(MAX_CPUS)},
                           field="cpus_max")  # fmt: skip
         if new.cpus_min > new.cpus_max:
-            raise Invalid(_("The least number of cores is more than the most."), field="cpus_min")
+            raise Invalid(_("The minimum number of cores exceeds the maximum."), field="cpus_min")
     with refusals:
         if not 0 < new.memory_max_mib <= MAX_MEMORY_MIB or new.memory_min_mib < 0:
-            raise Invalid(_("Memory lies between 1 MiB and %(most)s.") % {"most": units.memory(MAX_MEMORY_MIB)},
+            raise Invalid(_("Memory must be between 1 MiB and %(most)s.") % {"most": units.memory(MAX_MEMORY_MIB)},
                           field="memory_max_mib")  # fmt: skip
         if new.memory_min_mib > new.memory_max_mib:
-            raise Invalid(_("The least memory is more than the most."), field="memory_min_mib")
+            raise Invalid(_("The minimum memory exceeds the maximum."), field="memory_min_mib")
     refusals.end()
     row, _made = JobLimit.objects.update_or_create(cluster=cluster, kind=kind, defaults=vars(new))
     audit.record(by, "cluster_bounds_changed", cluster, kind=kind, **vars(new))

@@ -90,10 +90,10 @@ def check_name(*, name: str | None = None, cluster: VirtualCluster | None = None
         return
     name = name.strip()
     if not name:
-        raise Invalid(_("A cluster has a name."), field="name")
+        raise Invalid(_("Enter a name for the cluster."), field="name")
     others = VirtualCluster.objects.open().filter(name__iexact=name)
     if (others.exclude(pk=cluster.pk) if cluster else others).exists():
-        raise NameTaken(_("There is a cluster named %(name)s already.") % {"name": name})
+        raise NameTaken(_("A cluster named %(name)s already exists.") % {"name": name})
 
 
 @transaction.atomic
@@ -106,7 +106,7 @@ def delete(cluster: VirtualCluster, *, by: User | None = None) -> None:
     live = Job.objects.filter(cluster=cluster).exclude(state__in=FINAL)
     if live.exists():
         raise StillInUse(
-            _("%(name)s is in use: %(jobs)s. Let them end, or stop them, first.")
+            _("%(name)s is in use: %(jobs)s. Wait until they end, or stop them.")
             % {"name": cluster.name, "jobs": list_names(live)},
             jobs=live.count(),
         )
@@ -125,8 +125,8 @@ def list_names(jobs: QuerySet[Job]) -> str:
     """Text that names some jobs, for refusals: "Alice runs “first” (#3), Bob waits with “second” (#4) and 2 more"."""
     rows = list(jobs.select_related("owner").order_by("pk")[:NAMED])
     names = [
-        (_("%(person)s waits with “%(job)s” (#%(id)s)") if job.state == "queued" else
-         _("%(person)s runs “%(job)s” (#%(id)s)"))
+        (_("“%(job)s” (#%(id)s) of %(person)s is queued") if job.state == "queued" else
+         _("“%(job)s” (#%(id)s) of %(person)s is running"))
         % {"person": job.owner.get_full_name(), "job": job.name, "id": job.pk}
         for job in rows
     ]  # fmt: skip
@@ -167,7 +167,7 @@ def with_usage(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
 def _facts(cluster: VirtualCluster) -> dict[str, object]:
     span = cluster.max_runtime
     cards = {
-        kind: {"guaranteed": q.guaranteed, "borrows": q.borrows, "per person": q.per_user}
+        kind: {"guaranteed": q.guaranteed, "borrows": q.borrows, "per user": q.per_user}
         for kind, q in planner_input.quotas_of(cluster).items()
     }
     pause = cluster.max_pause
@@ -187,7 +187,8 @@ def _check_runtimes(cluster: VirtualCluster, span: timedelta) -> None:
     own = over.filter(Q(max_runtime=None) | Q(max_runtime__gt=span))
     if own.exists():
         raise StillInUse(
-            _("Running jobs are over this time already and would end at once: %(jobs)s.") % {"jobs": list_names(own)},
+            _("Running jobs have already exceeded this time and would be stopped immediately: %(jobs)s.")
+            % {"jobs": list_names(own)},
             field="max_runtime_hours",
             jobs=own.count(),
         )

@@ -28,16 +28,16 @@ class CpuSlots:
             return ""
         if self.all > self.cores:
             text = ngettext(
-                "A job takes one CPU slot for each core it asks for. %(cores)s core is offered as %(slots)s slots,"
-                " because few jobs keep a core busy all the time.",
-                "A job takes one CPU slot for each core it asks for. %(cores)s cores are offered as %(slots)s slots,"
-                " because few jobs keep a core busy all the time.",
+                "A job uses one CPU slot per requested core. %(cores)s core is offered as %(slots)s slots, "
+                "because few jobs keep a core busy all the time.",
+                "A job uses one CPU slot per requested core. %(cores)s cores are offered as %(slots)s slots, "
+                "because few jobs keep a core busy all the time.",
                 self.cores,
             )
         else:
             text = ngettext(
-                "A job takes one CPU slot for each core it asks for. Slots offered of %(cores)s core: %(slots)s.",
-                "A job takes one CPU slot for each core it asks for. Slots offered of %(cores)s cores: %(slots)s.",
+                "A job uses one CPU slot per requested core. Slots offered for %(cores)s core: %(slots)s.",
+                "A job uses one CPU slot per requested core. Slots offered for %(cores)s cores: %(slots)s.",
                 self.cores,
             )
         return text % {"cores": self.cores, "slots": units.number(self.all)}

@@ -37,13 +37,13 @@ def find(*, username: str = "", group: str = "") -> tuple[User | None, UserGroup
         Invalid: nothing was named, or what does not exist.
     """
     if not username and not group:
-        raise Invalid(_("Name a user or a group."))
+        raise Invalid(_("Enter a user or a group."))
     person = User.objects.filter(username=username, is_active=True).first()
     if username and person is None:
-        raise Invalid(_("There is nobody named %(name)s.") % {"name": username[:50]}, field="user")
+        raise Invalid(_("No user is named %(name)s.") % {"name": username[:50]}, field="user")
     user_group = finding.group(group, among=UserGroup.objects.all()) if group else None
     if group and user_group is None:
-        raise Invalid(_("There is no group named %(name)s.") % {"name": group[:50]}, field="group")
+        raise Invalid(_("No group is named %(name)s.") % {"name": group[:50]}, field="group")
     return person, user_group
 
 
@@ -182,7 +182,7 @@ def _check_idle(cluster: VirtualCluster, people: Collection[int]) -> None:
     live = Job.objects.filter(cluster=cluster, owner__in=people).exclude(state__in=FINAL)
     if live.exists():
         raise StillInUse(
-            _("Not while they work there: %(jobs)s. Stop these jobs first.") % {"jobs": list_names(live)},
+            _("The devices are in use: %(jobs)s. Stop these jobs first.") % {"jobs": list_names(live)},
             jobs=live.count(),
         )
 

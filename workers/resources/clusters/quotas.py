@@ -18,7 +18,7 @@ from workers.planning.planner.snapshot import FULL_CARD, NO_QUOTA, Quota
 
 MAX_GPUS = 100_000
 
-gettext_noop("Simulated card")  # what the fake body calls its cards; drivers name theirs themselves
+gettext_noop("Simulated GPU")  # what the fake body calls its cards; drivers name theirs themselves
 
 
 class QuotaTooLarge(DomainError, code="quota_too_large"):
@@ -108,9 +108,9 @@ def check(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
 def _check_kind(cluster: VirtualCluster, present: KindPresent, quota: Quota, before: int | None) -> None:
     kind = present.kind
     if kind not in KINDS:
-        raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="devices")
+        raise Invalid(_("Unknown device kind %(kind)s.") % {"kind": kind[:20]}, field="devices")
     if not all(0 <= (n or 0) <= MAX_GPUS for n in (quota.guaranteed, quota.per_user)):
-        raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MAX_GPUS}, field=f"guaranteed_{kind}")
+        raise Invalid(_("Request 0 to %(most)s GPUs.") % {"most": MAX_GPUS}, field=f"guaranteed_{kind}")
     raised = quota.guaranteed is not None and (before is None or quota.guaranteed > before)
     if raised and (quota.guaranteed or 0) > present.free:
         raise _too_large(cluster, present, quota.guaranteed or 0)
@@ -128,9 +128,11 @@ def _too_large(cluster: VirtualCluster, kind: KindPresent, requested: int) -> Qu
     others = ClusterDevice.objects.filter(kind=kind.kind, guaranteed__gt=0).exclude(cluster_id=cluster.pk)
     named = ", ".join(f"{row.cluster.name} {row.guaranteed}" for row in others.select_related("cluster")[:5])
     if not kind.present:
-        text = _("%(asked)s × %(kind)s asked for, but no machine has any.")
+        text = _("%(asked)s × %(kind)s requested, but no node has any.")
     elif named:
-        text = _("%(asked)s × %(kind)s asked for, %(free)s of %(present)s are left. Guaranteed so far: %(named)s.")
+        text = _(
+            "%(asked)s × %(kind)s requested; %(free)s of %(present)s are unallocated. Guaranteed so far: %(named)s."
+        )
     else:
-        text = _("%(asked)s × %(kind)s asked for, the machines have %(present)s.")
+        text = _("%(asked)s × %(kind)s requested; the nodes have %(present)s.")
     return QuotaTooLarge(text % (facts | {"named": named}), field=f"guaranteed_{kind.kind}", **facts)

@@ -21,7 +21,7 @@ from workers.planning import planner_input
 from workers.planning.planner import windows
 
 MAX_WINDOWS = 10
-CLASS_LABELS = {ENVIRONMENT.name: gettext_lazy("Environment")}
+CLASS_LABELS = {ENVIRONMENT.name: gettext_lazy("Workspace")}
 """Count classes that machines can be kept for: each stands for all kinds of jobs that count as it."""
 
 
@@ -111,7 +111,7 @@ def check(
             _check_name(group, name.strip())
     with refusals:
         if nodes is not None and not nodes:
-            raise Invalid(_("Choose at least one machine."), field="nodes")
+            raise Invalid(_("Choose at least one node."), field="nodes")
     with refusals:
         unknown = sorted(set(kinds or ()) - _kind_labels().keys())
         if kinds is not None and (unknown or not registry.has_submittable(kinds)):
@@ -126,22 +126,22 @@ def check(
 
 def _check_name(group: ResourceGroup | None, name: str) -> None:
     if not name:
-        raise Invalid(_("A resource group has a name."), field="name")
+        raise Invalid(_("Enter a name for the resource group."), field="name")
     others = ResourceGroup.objects.filter(name__iexact=name)
     if (others.exclude(pk=group.pk) if group else others).exists():
-        raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
+        raise NameTaken(_("A resource group named %(name)s already exists.") % {"name": name})
 
 
 def _unusable(kinds: Sequence[str]) -> str:
     """What is wrong with kinds that machines cannot be kept for; none at all is wrong, too."""
     if not kinds:
-        return _("Choose at least one kind of job; else nothing could start there.")
+        return _("Choose at least one kind of job; otherwise nothing could start there.")
     label = _kind_labels().get(kinds[0])
     if label is None:
-        return _("There is no kind of job named %(kind)s.") % {"kind": kinds[0][:20]}
+        return _("Unknown job kind %(kind)s.") % {"kind": kinds[0][:20]}
     return _(
-        "Nobody can submit jobs of kind “%(kind)s”, so machines kept for them would stand empty. Choose kinds that"
-        " people submit."
+        "Jobs of kind “%(kind)s” cannot be submitted, so nodes reserved for them would be idle. Choose kinds "
+        "that can be submitted."
     ) % {"kind": label}
 
 

@@ -236,9 +236,9 @@ def set_rule(rule: AlarmRule, *, by: User, **values: Any) -> AlarmRule:
         Invalid: a value that makes no sense.
     """
     if not 0 <= values.get("for_s", 0) <= 7 * 86400:
-        raise Invalid(_("An alarm waits at most a week."), field="for_s")
+        raise Invalid(_("An alert can be silenced for at most a week."), field="for_s")
     if not abs(values.get("threshold", 0.0)) <= 1e9:  # also what is no number at all
-        raise Invalid(_("This threshold is out of range."), field="threshold")
+        raise Invalid(_("The threshold is out of range."), field="threshold")
     changed = {name: value for name, value in values.items() if getattr(rule, name) != value}
     for name, value in changed.items():
         setattr(rule, name, value)
@@ -268,7 +268,7 @@ def save_address(
     if address is not None:
         others = others.exclude(pk=address.pk)
     if others.exists():
-        raise AddressTaken(_("This address is in the list already."))
+        raise AddressTaken(_("This address is already in the list."))
     row = address or AlarmAddress()
     if channel == AlarmAddress.Channel.WEBHOOK and (not row.secret or row.target != target):
         row.secret = get_random_string(40)

@@ -20,10 +20,10 @@ class RuleForm(forms.ModelForm):
     class Meta:
         model = AlarmRule
         fields = ["enabled", "severity", "threshold", "for_s", "send"]
-        labels = {"for_s": _("Must last"), "enabled": _("This rule is on")}
+        labels = {"for_s": _("Minimum duration"), "enabled": _("This rule is enabled")}
         help_texts = {
-            "for_s": _("It is raised once it lasted this long without a break."),
-            "send": _("Without this it shows here only."),
+            "for_s": _("Raised after the condition held for this long without interruption."),
+            "send": _("Otherwise it is only shown here."),
         }
 
     def __init__(self, data: Any = None, *, rule: AlarmRule) -> None:
@@ -39,7 +39,7 @@ class AddressForm(forms.ModelForm):
     class Meta:
         model = AlarmAddress
         fields = ["channel", "target", "least", "enabled"]
-        labels = {"target": _("Mail address or webhook"), "enabled": _("Send to this address")}
+        labels = {"target": _("E-mail address or webhook"), "enabled": _("Send to this address")}
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

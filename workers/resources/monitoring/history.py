@@ -169,7 +169,7 @@ def cluster_curves(user: User, *, span: str, moment: datetime) -> Curves:
 
 def _select(rows: Any, span: str, moment: datetime) -> tuple[Any, int]:
     if span not in SPANS:
-        raise Invalid(_("Ask for one of %(spans)s.") % {"spans": ", ".join(SPANS)})
+        raise Invalid(_("Request one of %(spans)s.") % {"spans": ", ".join(SPANS)})
     seconds, step = SPANS[span]
     begin = moment - timedelta(seconds=seconds)
     return rows.filter(step=step, at__gte=begin, at__lte=moment), step

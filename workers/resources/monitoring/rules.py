@@ -157,76 +157,78 @@ RULES: dict[str, Rule] = {
     rule.key: rule
     for rule in (
         Rule(
-            "node_silent", _("A machine is silent"), _("%(subject)s has not been heard of for %(value)s s."),
+            "node_silent", _("Node does not respond"), _("No heartbeat from %(subject)s for %(value)s s."),
             _machines(lambda m: m.silent_s), 60, _("s"), 0, CRITICAL,
         ),
         Rule(
-            "unkillable", _("A process cannot be killed"),
+            "unkillable", _("Process cannot be killed"),
             ngettext_lazy(
-                "On %(subject)s nothing ends %(value)s process. Restart the machine, then let it take work again.",
-                "On %(subject)s nothing ends %(value)s processes. Restart the machine, then let it take work again.",
+                "%(value)s process on %(subject)s cannot be killed. Restart the node, then resume scheduling.",
+                "%(value)s processes on %(subject)s cannot be killed. Restart the node, then resume scheduling.",
                 "many",
             ),
             _machines(lambda m: float(m.unkillable)), severity=CRITICAL,
         ),
         Rule(
-            "disk_low", _("Little disk is free"), _("%(subject)s has %(value)s %% of its disk free."),
+            "disk_low", _("Low disk space"), _("%(subject)s has %(value)s %% free disk space."),
             _machines(lambda m: m.disk_free_percent, above=False), 20, "%",
         ),
         Rule(
-            "disk_full", _("The disk is nearly full"), _("%(subject)s has only %(value)s %% of its disk free."),
+            "disk_full", _("Disk almost full"), _("%(subject)s has only %(value)s %% free disk space."),
             _machines(lambda m: m.disk_free_percent, above=False), 5, "%", 0, CRITICAL,
         ),
         Rule(
-            "inodes_low", _("The disk runs out of files"), _("%(subject)s has %(value)s %% of its inodes free."),
+            "inodes_low", _("Low on inodes"), _("%(subject)s has %(value)s %% free inodes."),
             _machines(lambda m: m.inodes_free_percent, above=False), 10, "%",
         ),
         Rule(
-            "memory_high", _("Memory is nearly full"), _("%(subject)s uses %(value)s %% of its memory."),
+            "memory_high", _("Memory almost full"), _("%(subject)s uses %(value)s %% of its memory."),
             _machines(lambda m: m.memory_percent), 95, "%", 60,
         ),
         Rule(
-            "cpu_high", _("The processor is busy all the time"), _("%(subject)s uses %(value)s %% of its processor."),
+            "cpu_high", _("The CPU is constantly busy"), _("%(subject)s uses %(value)s %% of its CPU."),
             _machines(lambda m: m.cpu_percent), 98, "%", 600,
         ),
         Rule(
-            "clock_differs", _("A clock is wrong"), _("The clock of %(subject)s is %(value)s s off the server's."),
+            "clock_differs", _("Clock out of sync"), _("The clock of %(subject)s differs from the server by "
+                                                      "%(value)s s."),
             _machines(_clock), 5, _("s"), 30,
         ),
         Rule(
-            "version_differs", _("A machine runs another version"),
-            _("%(subject)s runs version %(has)s, the server %(server)s."), _versions, for_s=300,
+            "version_differs", _("Node runs a different version"),
+            _("%(subject)s runs version %(has)s, the server runs %(server)s."), _versions, for_s=300,
         ),
         Rule(
-            "gpu_gone", _("The number of cards changed"), _("%(subject)s is gone. %(note)s"), _health("gone"),
+            "gpu_gone", _("The number of GPUs changed"), _("%(subject)s disappeared. %(note)s"), _health("gone"),
             severity=CRITICAL,
         ),
         Rule(
-            "gpu_sick", _("A card is sick (ECC, driver)"), _("%(subject)s is out of order. %(note)s"), _health("sick"),
+            "gpu_sick", _("A GPU is unhealthy (ECC, driver)"), _("%(subject)s is out of "
+                                                                 "order. %(note)s"), _health("sick"),
             severity=CRITICAL,
         ),
         Rule(
-            "external_process", _("Somebody else computes on a card"),
-            _("%(subject)s is used by a process that is not ours. %(note)s"), _health("external"), for_s=30,
+            "external_process", _("A process from outside the platform uses a GPU"),
+            _("%(subject)s is used by a foreign process. %(note)s"), _health("external"), for_s=30,
         ),
         Rule(
-            "gpu_hot", _("A card is hot"), _("%(subject)s is at %(value)s °C."),
+            "gpu_hot", _("A GPU is overheating"), _("%(subject)s has reached %(value)s °C."),
             _cards(lambda c: c.temperature_c), 88, "°C", 60,
         ),
         Rule(
-            "gpu_memory_full", _("The memory of a card is full"), _("%(subject)s uses %(value)s %% of its memory."),
+            "gpu_memory_full", _("The memory of a GPU is full"), _("%(subject)s uses %(value)s %% of its memory."),
             _cards(_busy_memory), 98, "%", 300, INFO,
         ),
         Rule(
-            "gpu_idle", _("A card is held and does nothing"),
-            _("%(subject)s is held by a job and is used at %(value)s %%."),
+            "gpu_idle", _("A GPU is assigned but idle"),
+            _("%(subject)s is allocated to a job and %(value)s %% utilized."),
             _cards(_idle, above=False), 5, "%", 4 * 3600,
         ),
         Rule(
-            "job_waiting", _("Jobs wait for long"),
+            "job_waiting", _("Long queue time"),
             ngettext_lazy(
-                "In cluster %(subject)s a job has waited for %(value)s min.",
-                "In cluster %(subject)s the first of %(count)s waiting jobs has waited for %(value)s min.", "count",
+                "A job in cluster %(subject)s has been queued for %(value)s min.",
+                "The first of %(count)s queued jobs in cluster %(subject)s has been queued for %(value)s min.", "count",
             ),
             _queue, 30, _("min"), 0, INFO,
         ),
@@ -235,53 +237,54 @@ RULES: dict[str, Rule] = {
             _failing, 50, "%",
         ),
         Rule(
-            "service_restarts", _("A service starts again and again"),
+            "service_restarts", _("Service restarts repeatedly"),
             ngettext_lazy(
-                "%(subject)s (%(name)s) started again %(value)s time within an hour.",
-                "%(subject)s (%(name)s) started again %(value)s times within an hour.", "many",
+                "%(subject)s (%(name)s) restarted %(value)s time within an hour.",
+                "%(subject)s (%(name)s) restarted %(value)s times within an hour.", "many",
             ),
             _restarting, 3, counts=npgettext_lazy("threshold", "time", "times"),
         ),
         Rule(
-            "storage_quota", _("Storage is nearly used up"), _("Storage of %(subject)s: %(value)s %% are used."),
+            "storage_quota", _("Storage almost full"), _("Storage of %(subject)s: %(value)s %% used."),
             _shares("storage"), 90, "%",
         ),
         Rule(
-            "home_low", _("A home folder is nearly full"),
-            _("The home folder of %(subject)s holds %(value)s %% of what it may."), _shares("home"), 90, "%", 0, INFO,
+            "home_low", _("Home folder almost full"),
+            _("The home folder of %(subject)s uses %(value)s %% of its quota."), _shares("home"), 90, "%", 0, INFO,
         ),
         Rule(
-            "home_full", _("A home folder is full"),
+            "home_full", _("Home folder full"),
             _(
-                "The home folder of %(subject)s holds %(value)s %% of what it may. Nothing can be uploaded to it and "
-                "no environment of this person starts until files are deleted, on the page Files or in an environment."
+                "The home folder of %(subject)s uses %(value)s %% of its quota. Nothing can be uploaded and no "
+                "workspace of this user starts until files are deleted, on the page Files or in a workspace."
             ),
             _shares("home"), 100, "%",
         ),
         Rule(
-            "scheduler_away", _("Nobody plans the queue"), _("No scheduler has acted for %(value)s s."),
+            "scheduler_away", _("The scheduler is not running"), _("The scheduler has been inactive for %(value)s s."),
             _figure("scheduler", lambda p: p.scheduler_silent_s), 20, _("s"), 0, CRITICAL,
         ),
         Rule(
-            "broker_away", _("The broker is away"), _("The broker does not answer; messages come late."), _broker,
+            "broker_away", _("Broker unavailable"), _("The broker does not respond; messages are delayed."), _broker,
             for_s=15, severity=CRITICAL,
         ),
         Rule(
-            "broker_slow", _("The broker is slow"), _("The broker takes %(value)s ms to answer."),
+            "broker_slow", _("Broker slow"), _("The broker responds in %(value)s ms."),
             _figure("broker", lambda p: p.broker_s * 1000 if p.broker_s is not None else None), 200, _("ms"), 60,
         ),
         Rule(
-            "database_slow", _("The database is slow"), _("A small transaction takes %(value)s ms."),
+            "database_slow", _("Database slow"), _("A small transaction takes %(value)s ms."),
             _figure("database", lambda p: p.database_s * 1000), 1000, _("ms"), 60,
         ),
         Rule(
-            "unwatched", _("Database or watchers were away"), _("Nobody could look for %(value)s s."),
+            "unwatched", _("Database or monitoring was unavailable"), _("No check was possible for %(value)s s."),
             _figure("platform", lambda p: p.unwatched_s), 120, _("s"),
         ),
         Rule(
-            "certificate", _("The certificate ends soon"),
+            "certificate", _("Certificate expires soon"),
             ngettext_lazy(
-                "The site's certificate ends in %(value)s day.", "The site's certificate ends in %(value)s days.",
+                "The certificate of the site expires in %(value)s day.", "The certificate of the site expires in "
+                                                                 "%(value)s days.",
                 "many",
             ),
             _figure("certificate", lambda p: p.certificate_days, above=False), 14,
@@ -290,8 +293,8 @@ RULES: dict[str, Rule] = {
         Rule(
             "undelivered", _("Messages cannot be delivered"),
             ngettext_lazy(
-                "%(value)s mail or webhook of the last hour was given up.",
-                "%(value)s mails or webhooks of the last hour were given up.", "many",
+                "Delivery of %(value)s e-mail or webhook of the last hour failed.",
+                "Delivery of %(value)s e-mails or webhooks of the last hour failed.", "many",
             ),
             _figure("messages", lambda p: float(p.undelivered)), 0,
             counts=npgettext_lazy("threshold", "message", "messages"),

@@ -23,8 +23,12 @@ NODE_SILENCE_TIMEOUT = timedelta(seconds=env.NODE_UNREACHABLE_S)
 
 #: Raised alarms that everybody feels, by rule.
 FELT: dict[str, Any] = {
-    "disk_full": _("The platform's disk is nearly full: uploads and new jobs may be refused until space is freed."),
-    "broker_away": _("Parts of the platform do not hear each other: pages and jobs may be late by some seconds."),
+    "disk_full": _(
+        "The disk of the platform is almost full: uploads and new jobs may be rejected until space is freed."
+    ),
+    "broker_away": _(
+        "Some services of the platform cannot reach each other: pages and jobs may be delayed by seconds."
+    ),
 }
 
 
@@ -33,10 +37,10 @@ def sentences() -> list[Any]:
     moment, messages = now(), []
     last = Node.objects.exclude(state=Node.State.REMOVED).aggregate(last=Max("heartbeat_at"))["last"]
     if last is not None and moment - last > NODE_SILENCE_TIMEOUT:
-        messages.append(_("No machine answers at the moment: nothing new starts. What waits keeps its place."))
+        messages.append(_("No node responds at the moment: no jobs start. Waiting jobs keep their position."))
     planned = Lease.objects.filter(name=leases.SCHEDULER).values_list("renewed_at", flat=True).first()
     if planned is not None and moment - planned > SILENCE_TIMEOUT:
-        messages.append(_("Nobody plans the queue at the moment: nothing new starts. Running jobs go on."))
+        messages.append(_("The scheduler is not running: no job starts. Running jobs continue."))
     raised = Alarm.objects.filter(ended_at=None, raised_at__isnull=False, rule__key__in=FELT)
     broken = set(raised.values_list("rule__key", flat=True))
     return messages + [sentence for key, sentence in FELT.items() if key in broken]

@@ -83,9 +83,9 @@ def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> R
         Invalid: an unknown `by`, an end before the begin, or more than a year.
     """
     if by not in BY:
-        raise Invalid(_("Ask for one of %(spans)s.") % {"spans": ", ".join(BY)})
+        raise Invalid(_("Request one of %(spans)s.") % {"spans": ", ".join(BY)})
     if not begin < end or end - begin > MAX_DURATION + timedelta(days=1):
-        raise Invalid(_("The last day comes after the first, at most a year later."))
+        raise Invalid(_("The last day must be after the first, by at most a year."))
     moment = now()
     begin, end = begin.astimezone(UTC), end.astimezone(UTC)  # else a day has 24 hours when clocks are put forward
     attempts = Attempt.objects.filter(
@@ -132,7 +132,7 @@ def _names(by: str) -> Any:
     groups: dict[int, list[str]] = defaultdict(list)
     for person, name in UserGroup.objects.filter(users__isnull=False).values_list("users", "name"):
         groups[person].append(name)
-    return lambda row: groups.get(row["job__owner"]) or [_("In no group")]
+    return lambda row: groups.get(row["job__owner"]) or [_("No group")]
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
@@ -165,7 +165,7 @@ def _day(text: str) -> date | None:
     except ValueError:
         day = None
     if day is None or not 2000 <= day.year <= 9000:
-        raise Invalid(_("“%(text)s” is not a day like 2026-03-31.") % {"text": text[:30]})
+        raise Invalid(_("“%(text)s” is not a valid date such as 2026-03-31.") % {"text": text[:30]})
     return day
 
 

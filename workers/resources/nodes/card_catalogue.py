@@ -90,7 +90,7 @@ def about(model: str, *, is_real: bool) -> str:
     if not is_real:
         return ""
     card = find(model)
-    return rates(card) if card else _("Not in the card catalogue: its rates are unknown.")
+    return rates(card) if card else _("Not in the GPU catalog: its performance is unknown.")
 
 
 def advice(memory_mib: int, cards_mib: Iterable[int]) -> str:
@@ -104,8 +104,8 @@ def advice(memory_mib: int, cards_mib: Iterable[int]) -> str:
     if not total or memory_mib >= total:
         return ""
     return _(
-        "Its memory, %(memory)s GiB, is less than that of its cards, %(cards)s GiB. One to two times theirs keeps"
-        " them fed."
+        "The memory of the node, %(memory)s GiB, is smaller than that of its GPUs, %(cards)s GiB. One to two "
+        "times the GPU memory is recommended."
     ) % {"memory": memory_mib // GIB_MIB, "cards": -(-total // GIB_MIB)}
 
 

@@ -44,7 +44,7 @@ class DeviceRules:
     @property
     def label(self) -> str:
         if self.kind is CPU:
-            return _("Processor only")
+            return _("CPU only")
         return _(self.model) if self.model else _("%(kind)s, any model") % {"kind": self.kind.label}
 
     @property
@@ -56,26 +56,26 @@ class DeviceRules:
     def sentences(self) -> list[str]:
         """The rules as sentences."""
         if self.kind is CPU:
-            return [_("It runs on processor cores, without cards.")]
+            return [_("Runs on CPU cores, without GPUs.")]
         texts = [self._counts_text()]
         if self.kind.distributed_count is not None:
-            texts.append(_("Over several machines: %(count)s on each.") % {"count": self.kind.distributed_count})
+            texts.append(_("On multiple nodes: %(count)s on each.") % {"count": self.kind.distributed_count})
         if not self.kind.crosses_groups and len(self.groups) > 1:
-            text = _("The cards %(groups)s are groups: a job stays within one, or takes whole machines.")
+            text = _("The GPUs %(groups)s form groups: a job stays within one group, or uses whole nodes.")
             texts.append(text % {"groups": " | ".join(self.groups)})
         if not self.kind.shareable:
-            texts.append(_("A card is not shared."))
+            texts.append(_("GPUs of this kind cannot be shared."))
         total = ngettext(
-            "%(machines)s machine has such cards, %(devices)s in all.",
-            "%(machines)s machines have such cards, %(devices)s in all.",
+            "%(machines)s node has such devices, %(devices)s in total.",
+            "%(machines)s nodes have such devices, %(devices)s in total.",
             self.machines,
         )
         return [*texts, total % {"machines": self.machines, "devices": self.devices}]
 
     def _counts_text(self) -> str:
         if self.kind.counts:
-            return _("On each machine: %(counts)s cards.") % {"counts": ", ".join(map(str, self.counts))}
-        text = ngettext("Up to %(most)s card on each machine.", "Up to %(most)s cards on each machine.", self.most)
+            return _("Per node: %(counts)s GPUs.") % {"counts": ", ".join(map(str, self.counts))}
+        text = ngettext("Up to %(most)s device per node.", "Up to %(most)s devices per node.", self.most)
         return text % {"most": self.most}
 
 

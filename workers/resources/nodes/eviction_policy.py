@@ -37,13 +37,13 @@ SETTLES = timedelta(seconds=15)
 
 
 CANNOT = {
-    "unknown": gettext_lazy("Its agent has not said yet whether its driver can."),
-    "no_card": gettext_lazy("It has no NVIDIA card."),
-    "simulated": gettext_lazy("Its cards are simulated."),
-    "no_driver": gettext_lazy("Its driver cannot: %(detail)s"),
-    "container": gettext_lazy("Its jobs run in containers, whose processes are not moved."),
-    "mps": gettext_lazy("Its cards are shared by CUDA MPS, whose clients cannot be moved."),
-    "little_memory": gettext_lazy("Its memory (%(detail)s) cannot take a card's."),
+    "unknown": gettext_lazy("The agent has not reported yet whether the driver supports this."),
+    "no_card": gettext_lazy("The node has no NVIDIA GPU."),
+    "simulated": gettext_lazy("The GPUs are simulated."),
+    "no_driver": gettext_lazy("The driver does not support this: %(detail)s"),
+    "container": gettext_lazy("Jobs on this node run in containers, whose processes cannot be moved."),
+    "mps": gettext_lazy("The GPUs are shared by CUDA MPS, whose clients cannot be moved."),
+    "little_memory": gettext_lazy("The memory of the node (%(detail)s) is too small for the content of a GPU."),
 }
 
 
@@ -60,12 +60,12 @@ def obstacle(node: Node) -> str:
     if node.mps:
         return str(CANNOT["mps"])
     if not proof:
-        return _("Not proven on its driver %(driver)s yet.") % {"driver": can["driver"]}
+        return _("Not verified on driver %(driver)s yet.") % {"driver": can["driver"]}
     if not proof.get("ok"):
         return str(Message.from_json(proof.get("message")))
     if (proof.get("driver"), proof.get("tier")) != (can["driver"], can["tier"]):
         facts = {"old": proof.get("driver"), "now": can["driver"]}
-        return _("Proven on driver %(old)s; driver, now %(now)s, or isolation have changed since.") % facts
+        return _("Verified on driver %(old)s; the driver (now %(now)s) or the isolation has changed since.") % facts
     return ""
 
 

@@ -24,32 +24,38 @@ class Guard:
 #: by the key in `Node.facts["guards"]`, the most important first
 GUARDS = {
     "user": Guard(
-        _("Jobs run under an ordinary user of each person's."),
-        _("Jobs run under the platform's own user: a job that gets out of its sandbox is the platform."),
+        _("Jobs run under a separate unprivileged user per user."),
+        _(
+            "Jobs run under the user of the platform: a job that escapes its sandbox has full control of the "
+            "platform."
+        ),
     ),
     "rights": Guard(
-        _("Jobs have no capability and gain none: no set-uid program gives them any."),
-        _("Jobs run as root, though without capabilities: files of root are theirs to write."),
+        _("Jobs have no capabilities and cannot gain any through set-uid programs."),
+        _("Jobs run as root, but without capabilities: they can write files owned by root."),
     ),
     "calls": Guard(
-        _("A filter refuses system calls that no job needs."),
-        _("No filter of system calls: this kernel has none, or its processor is unknown."),
+        _("A seccomp filter blocks system calls that jobs do not need."),
+        _("No system call filter: the kernel does not support it, or the CPU is unknown."),
     ),
     "files": Guard(
-        _("Jobs open only the files they were given."),
-        _("Jobs open every file that their user may open."),
+        _("Jobs can open only the files assigned to them."),
+        _("Jobs can open every file their user can open."),
     ),
     "processes": Guard(
-        _("Jobs see no processes but their own, and nothing outlives them."),
-        _("Jobs see the other processes of this machine."),
+        _("Jobs can see only their own processes, and no process outlives the job."),
+        _("Jobs can see the other processes of this node."),
     ),
     "sockets": Guard(
-        _("Jobs reach no abstract sockets and send no signals outside."),
-        _("Jobs reach the abstract sockets of this machine: that is closed from Linux 6.12 and tier 1 on."),
+        _("Jobs cannot reach abstract sockets and cannot send signals outside."),
+        _("Jobs can reach the abstract sockets of this node: isolation requires Linux 6.12 and tier 1."),
     ),
     "limits": Guard(
-        _("The kernel holds memory, processes and cores of jobs (cgroups)."),
-        _("The platform watches the memory of jobs, the kernel does not hold it: that takes root and cgroups."),
+        _("The kernel limits memory, processes and cores of jobs (cgroups)."),
+        _(
+            "The platform monitors the memory of jobs, but the kernel does not limit it: this requires root "
+            "and cgroups."
+        ),
     ),
 }  # fmt: skip
 

@@ -91,16 +91,19 @@ def addresses() -> tuple[str, str]:
     database, broker = env.NODE_DATABASE_URL or env.DATABASE_URL, env.NODE_REDIS_URL or env.REDIS_URL
     if not database.startswith(("postgres://", "postgresql://")):
         raise OneMachineOnly(
-            _("Several machines need PostgreSQL: set AIP_DATABASE_URL to one they all reach. SQLite serves one.")
+            _(
+                "Multiple nodes require PostgreSQL: set AIP_DATABASE_URL to a server that all nodes can reach. "
+                "SQLite supports one node."
+            )
         )
     if not broker.startswith(("redis://", "rediss://")):
         raise OneMachineOnly(
-            _("Several machines need a broker over TCP: set AIP_REDIS_URL to one that all of them reach.")
+            _("Multiple nodes require a broker over TCP: set AIP_REDIS_URL to a server that all nodes can reach.")
         )
     for name, url in (("AIP_NODE_DATABASE_URL", database), ("AIP_NODE_REDIS_URL", broker)):
         if (urlsplit(url).hostname or "") in _LOCAL:
             raise OneMachineOnly(
-                _("Other machines cannot reach %(host)s: set %(name)s to the address they should use.")
+                _("Other nodes cannot reach %(host)s: set %(name)s to an address that they can reach.")
                 % {"host": urlsplit(url).hostname or _("a socket"), "name": name}
             )
     return database, broker
@@ -119,14 +122,14 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
     """
     token = JoinToken.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now()).first()
     if token is None:
-        raise JoinTokenInvalid(_("This token is unknown, used or expired. Make a new one on the page Resources."))
+        raise JoinTokenInvalid(_("This token is unknown, used or expired. Create a new one on the page Nodes."))
     if not NAME.match(name):
-        raise Invalid(_("A machine's name has letters, digits, dots and dashes, 63 at most."), field="name")
+        raise Invalid(_("A node name can contain letters, digits, dots and dashes, at most 63."), field="name")
     database, broker = addresses()
     _prove_shared(probe, content)
     with transaction.atomic():
         if not JoinToken.objects.filter(pk=token.pk, used_at=None).update(used_at=now()):
-            raise JoinTokenInvalid(_("This token is unknown, used or expired. Make a new one on the page Resources."))
+            raise JoinTokenInvalid(_("This token is unknown, used or expired. Create a new one on the page Nodes."))
         node = claim(name, machine, rejoin=True)
         # no work before its agent is heard: it has yet to check itself and start
         silent = now() - timedelta(seconds=env.NODE_SUSPECT_S)
@@ -158,7 +161,7 @@ def probe(*, name: str, machine: str, probe: str, content: str) -> None:
     """
     rows = Node.objects.filter(name__iexact=name, machine=machine).exclude(machine="")
     if not rows.exclude(state=Node.State.REMOVED).exists():
-        raise JoinTokenInvalid(_("No machine of this name has joined. Make a token on the page Resources."))
+        raise JoinTokenInvalid(_("No node with this name has joined. Create a token on the page Nodes."))
     _prove_shared(probe, content)
 
 
@@ -184,8 +187,7 @@ def claim(name: str, machine: str, *, rejoin: bool) -> Node:
     gone = row.state == Node.State.REMOVED
     if row.machine and machine and row.machine != machine and not gone:
         raise NameTaken(
-            _("Another machine is named %(name)s. Give this one another name, or remove the other first.")
-            % {"name": row.name}
+            _("Another node is named %(name)s. Use another name, or remove the other node first.") % {"name": row.name}
         )
     if gone:
         if not rejoin:
@@ -252,7 +254,7 @@ def remove(node: Node, *, by: User | None = None) -> Node:
         if more > 0:
             named = _("%(jobs)s and %(more)s more") % {"jobs": named, "more": more}
         raise StillInUse(
-            _("%(node)s still runs %(jobs)s. Drain it and wait, or stop them first.")
+            _("%(node)s still runs %(jobs)s. Drain it and wait, or stop the jobs first.")
             % {"node": node.name, "jobs": named},
             jobs=[attempt.job_id for attempt in running],
         )
@@ -294,10 +296,13 @@ def _prove_shared(probe: str, content: str) -> None:
     root = Path(settings.DATA_ROOT)
     path = root / PROBES / probe
     if not _PROBE.match(probe) or not content:
-        raise Invalid(_("The probe file is not named as it should be."), field="probe")
+        raise Invalid(_("The probe file has an unexpected name."), field="probe")
     if not hmac.compare_digest(_beginning(path), content.encode()):
         raise DataRootDiffers(
-            _("The file that the machine wrote is not in %(root)s here: AIP_DATA_ROOT must be the same shared folder.")
+            _(
+                "The file written by the node is not in %(root)s on this server: AIP_DATA_ROOT must be the "
+                "same shared folder."
+            )
             % {"root": root}
         )
     part = path.with_suffix(f".{secrets.token_hex(8)}")

@@ -48,8 +48,8 @@ def pinned_packages(name: str) -> str:
     if pinned is None:
         return ""
     text = _(
-        "Own packages of jobs lie on this machine (%(live)s running, %(waiting)s waiting, %(over)s stopped). They start"
-        " nowhere else: while it is drained or away they wait for it."
+        "Installed packages of jobs are stored on this node (%(live)s running, %(waiting)s waiting, %(over)s "
+        "stopped). These jobs start only here: while the node is drained or unreachable, they wait."
     )
     return text % vars(pinned)
 

@@ -117,7 +117,7 @@ def gained(node: Node) -> str:
     if not gain or not gain.get("alone"):
         return ""
     return _(
-        "Measured on card %(card)s with %(clients)s programs: %(ratio).2f times as many steps as when they take turns."
+        "Measured on GPU %(card)s with %(clients)s programs: %(ratio).2f times as many steps as with time slicing."
     ) % {**gain, "ratio": gain["together"] / gain["alone"]}
 
 

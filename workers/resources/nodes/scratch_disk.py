@@ -19,9 +19,9 @@ def sentence(path: str, *, spins: bool | None) -> str:
     `spins` is what `telemetry.rotation` found.
     """
     if spins is None:
-        return _("%(path)s: what disk it lies on is unknown.") % {"path": path}
+        return _("%(path)s: the disk type is unknown.") % {"path": path}
     if spins:
         return _(
-            "%(path)s: a spinning disk, which cannot feed several cards. Set AIP_SCRATCH_ROOT to an NVMe or SSD."
+            "%(path)s: a hard disk, which is too slow for several GPUs. Set AIP_SCRATCH_ROOT to an NVMe or SSD."
         ) % {"path": path}
-    return _("%(path)s: a disk without moving parts.") % {"path": path}
+    return _("%(path)s: a solid-state disk.") % {"path": path}

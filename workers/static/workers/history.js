@@ -19,17 +19,17 @@ const rate = (value) => {
 const GROUPS = {
   load: { title: () => t("Load"), keys: ["cpu", "gpu_util"], words: percent, top: 100 },
   memory: { title: () => t("Memory and disk"), keys: ["memory", "gpu_memory", "disk"], words: percent, top: 100 },
-  cards: { title: () => t("Cards in use"), keys: ["gpus_held", "gpus"], words: plain },
+  cards: { title: () => t("GPUs in use"), keys: ["gpus_held", "gpus"], words: plain },
   net: { title: () => t("Network"), keys: ["net_in", "net_out"], words: rate },
 };
 const NAMES = {
-  cpu: () => t("Processor"),
+  cpu: () => t("CPU"),
   gpu_util: () => t("GPUs"),
   memory: () => t("Memory"),
   gpu_memory: () => t("GPU memory"),
   disk: () => t("Disk used"),
   gpus_held: () => t("In use"),
-  gpus: () => t("All cards"),
+  gpus: () => t("All GPUs"),
   net_in: () => t("In"),
   net_out: () => t("Out"),
 };
@@ -94,7 +94,7 @@ class History {
     }
     const used = clusters ? Object.entries(clusters.series).filter(([, values]) => values.some((value) => value > 0)) : [];
     if (used.length) {
-      this.build("clusters", t("Cards in use by cluster"), GROUPS.cards, used.map(([name]) => name), [clusters.times, ...used.map(([, values]) => values)]);
+      this.build("clusters", t("GPUs in use by cluster"), GROUPS.cards, used.map(([name]) => name), [clusters.times, ...used.map(([, values]) => values)]);
     }
   }
 

@@ -23,7 +23,7 @@ export function lineElement(line, { place, isHit, isNow, words, tag = "" }) {
   for (const one of segments(line.slice(end))) element.append(part(one, words));
   if (isCut(line)) {
     const cut = document.createElement("em");
-    cut.textContent = ` ${t("line cut, download the log to see all of it")}`;
+    cut.textContent = ` ${t("line truncated, download the log for the complete line")}`;
     element.append(cut);
   }
   return element;

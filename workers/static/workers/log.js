@@ -320,7 +320,7 @@ export class LogView {
     if (found >= 0) {
       this.pointed = found;
       this.show(found);
-    } else this.foot.textContent = t("No line looks like an error.");
+    } else this.foot.textContent = t("No error found in the log.");
   }
 
   show(index) {
@@ -333,7 +333,7 @@ export class LogView {
     const { found, now, words } = this.hits;
     this.hitsShown.textContent = words ? `${found.length ? now + 1 : 0} / ${number.format(found.length)}` : "";
     const parts = [this.file.summary(this.#current)];
-    if (this.#wantsMore) parts.push(this.file.isFull ? t("not searched further up, the download has all lines") : t("looking further up …"));
+    if (this.#wantsMore) parts.push(this.file.isFull ? t("earlier lines were not searched, the download contains all") : t("searching earlier lines …"));
     this.foot.textContent = parts.join(" \u00b7 ");
   }
 }

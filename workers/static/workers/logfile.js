@@ -58,8 +58,8 @@ export class LogFile extends EventTarget {
     const { count, dropped } = this.lines;
     const parts = [tn("%(shown)s line", "%(shown)s lines", count, { shown: number.format(count) }), bytes(this.size)];
     if (this.start > 0) parts.push(t("earlier lines appear when you scroll up"));
-    if (dropped) parts.push(t("the oldest lines were left out, the download has them"));
-    if (!count && !this.size) parts.splice(0, 2, this.ended ? t("The log is empty.") : t("Nothing was written yet."));
+    if (dropped) parts.push(t("the oldest lines were omitted, the download contains them"));
+    if (!count && !this.size) parts.splice(0, 2, this.ended ? t("The log is empty.") : t("No output yet."));
     else if (!this.ended && live) parts.push(t("live"));
     return parts.join(" · ");
   }

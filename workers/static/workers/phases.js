@@ -15,52 +15,52 @@ const WORDS = {
   environment: {
     attempt: (f) => t("Attempt %(number)s", f),
     retry: (f) => t("Retry %(number)s of %(most)s", f),
-    machine: (f) => (Number(f.nodes) > 1 ? t("Machine %(place)s of %(nodes)s: %(node)s, %(devices)s", { ...f, place: String(Number(f.rank) + 1) }) : t("On %(node)s, %(devices)s", f)),
+    machine: (f) => (Number(f.nodes) > 1 ? t("Node %(place)s of %(nodes)s: %(node)s, %(devices)s", { ...f, place: String(Number(f.rank) + 1) }) : t("On %(node)s, %(devices)s", f)),
     sandbox: (f) => t("Isolation tier %(tier)s", f),
-    resumes: (f) => t("Goes on from checkpoint %(checkpoint)s", f),
-    not_limited: () => t("No cgroup could be made: its memory and processes are not limited by the kernel."),
-    not_reachable: (f) => t("No terminal, port or file of it can be opened from outside: %(why)s", f),
+    resumes: (f) => t("Continues from checkpoint %(checkpoint)s", f),
+    not_limited: () => t("No cgroup could be created: the kernel does not limit memory and processes."),
+    not_reachable: (f) => t("Terminals, ports and files are not accessible: %(why)s", f),
   },
   network: {
-    own: () => t("Its own, with no way out"),
-    own_with_proxy: () => t("Its own; the way out leads through the platform's proxy"),
-    host: () => t("That of the machine"),
-    port: (f) => t("Port %(port)s is leased to it", f),
-    meeting: (f) => t("Its machines meet at %(address)s, port %(port)s", f),
+    own: () => t("Private, without outgoing connections"),
+    own_with_proxy: () => t("Private; outgoing connections use the proxy of the platform"),
+    host: () => t("Python of the node"),
+    port: (f) => t("Assigned port %(port)s", f),
+    meeting: (f) => t("The nodes meet at %(address)s, port %(port)s", f),
   },
   variables: {
-    given: (f) => t("%(number)s given, %(secret)s of them secret", f),
+    given: (f) => t("%(number)s set, %(secret)s of them secret", f),
   },
   image: {
-    platform: () => t("The platform's own programs"),
+    platform: () => t("Platform engine"),
     container: (f) => t("Container image %(name)s", f),
-    fetching: (f) => (Number(f.total) ? t("%(name)s is fetched: %(done)s of %(total)s", { ...f, done: size(f.done), total: size(f.total) }) : t("%(name)s is fetched: its registry is asked", f)),
+    fetching: (f) => (Number(f.total) ? t("Downloading %(name)s: %(done)s of %(total)s", { ...f, done: size(f.done), total: size(f.total) }) : t("Downloading %(name)s: contacting the registry", f)),
     layer: (f) => t("Unpacked layer %(number)s of %(of)s, %(size)s, in %(span)s", { ...f, size: size(f.bytes), span: span(f.seconds) }),
     engine: (f) => tn("%(shown)s layer mounted", "%(shown)s layers mounted", Number(f.layers), { shown: f.layers }),
-    packages: () => t("What is installed in it is kept on top"),
+    packages: () => t("Installed packages are stored on top"),
   },
   command: {
     line: (f) => firstLine(f.argv),
     not_started: (f) => t("%(program)s could not be started: %(why)s", f),
   },
   program: {
-    exited: (f) => t("Ended with exit code %(code)s after %(span)s", { ...f, span: span(f.seconds) }),
-    signalled: (f) => t("Ended by %(signal)s after %(span)s", { ...f, span: span(f.seconds) }),
-    over_time: (f) => t("Its maximum run time of %(span)s is over", { span: span(f.seconds) }),
-    over_memory: (f) => t("Memory limit of %(limit)s exceeded: it held %(held)s", { limit: size(f.limit_bytes), held: size(f.held_bytes) }),
+    exited: (f) => t("Exited with code %(code)s after %(span)s", { ...f, span: span(f.seconds) }),
+    signalled: (f) => t("Terminated by %(signal)s after %(span)s", { ...f, span: span(f.seconds) }),
+    over_time: (f) => t("The maximum run time of %(span)s was exceeded", { span: span(f.seconds) }),
+    over_memory: (f) => t("Memory limit of %(limit)s exceeded: it used %(held)s", { limit: size(f.limit_bytes), held: size(f.held_bytes) }),
     over_disk: (f) => t("Disk limit of %(limit)s exceeded: it used %(used)s", { limit: size(f.limit_bytes), used: size(f.used_bytes) }),
-    disk_was_full: (f) => t("The disk was full for %(span)s: what was printed meanwhile is missing here", { span: span(f.seconds) }),
-    cut: (f) => t("%(size)s cut; the last of them follow", { size: size(f.bytes) }),
-    stays_on_cards: (f) => t("Stays on its cards: %(why)s", f),
-    stranded: (f) => t("Could not be brought back onto its cards: %(why)s", f),
-    withheld: () => t("It is over, but what stands around it did not end and is killed"),
-    engine_away: () => t("It ended while the container engine is away, which has to tell how"),
-    engine_restarted: () => t("The container engine was restarted and ended it"),
-    engine_silent: () => t("The container engine does not answer; the container is removed once it does"),
-    unknown_end: (f) => t("Nobody knows how it ended: %(why)s", f),
-    lost: () => t("The process that looks after it was killed"),
-    again: (f) => t("Tried again in %(span)s, try %(number)s of %(most)s", { ...f, span: span(f.seconds) }),
-    starts_again: (f) => t("Starts again in %(span)s", { span: span(f.seconds) }),
+    disk_was_full: (f) => t("The disk was full for %(span)s: output of that time is missing", { span: span(f.seconds) }),
+    cut: (f) => t("%(size)s omitted; the latest lines follow", { size: size(f.bytes) }),
+    stays_on_cards: (f) => t("Keeps its GPUs: %(why)s", f),
+    stranded: (f) => t("Could not be restored onto its GPUs: %(why)s", f),
+    withheld: () => t("The command has ended, but its helper processes did not exit and are killed"),
+    engine_away: () => t("The command ended while the container engine was unavailable; its exit code is not known yet"),
+    engine_restarted: () => t("The container engine was restarted and stopped the container"),
+    engine_silent: () => t("The container engine does not respond; the container is removed when it does"),
+    unknown_end: (f) => t("The exit code is unknown: %(why)s", f),
+    lost: () => t("The supervisor process was killed"),
+    again: (f) => t("Retry in %(span)s, retry %(number)s of %(most)s", { ...f, span: span(f.seconds) }),
+    starts_again: (f) => t("Restarts in %(span)s", { span: span(f.seconds) }),
   },
 };
 
@@ -101,7 +101,7 @@ export const PRINTED = PHASES[PHASES.length - 1];
 
 /** @param {string} phase */
 export function phaseWord(phase) {
-  const words = [t("Environment"), t("Network"), t("Variables"), pgettext("container", "Image"), t("Command"), t("Program")];
+  const words = [t("Workspace"), t("Network"), t("Variables"), pgettext("container", "Image"), t("Command"), t("Program")];
   return words[PHASES.indexOf(phase)];
 }
 

@@ -151,9 +151,9 @@ export class ShapeKind {
   /** A sentence for a code, or null. */
   sentence(code) {
     return {
-      many: t("A polygon has at most 10,000 corners."),
-      area: t("The shape covers no area."),
-      crossing: t("Lines of the polygon cross."),
+      many: t("A polygon can have at most 10,000 corners."),
+      area: t("The shape has no area."),
+      crossing: t("The lines of the polygon intersect."),
     }[code] ?? null;
   }
 

@@ -47,7 +47,7 @@ export default class PolygonKind extends OutlineKind {
   }
 
   sentence(code) {
-    return code === "few" ? t("A polygon needs at least 3 corners.") : super.sentence(code);
+    return code === "few" ? t("A polygon must have at least 3 corners.") : super.sentence(code);
   }
 }
 

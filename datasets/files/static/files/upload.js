@@ -80,7 +80,7 @@ async function work() {
 
 async function bring(path, file, row, state) {
   if (file.size > Number(form.dataset.max)) {
-    throw new Error(t("%(name)s is too large: at most %(limit)s are taken.", { name: file.name, limit: bytes(form.dataset.max) }));
+    throw new Error(t("%(name)s is too large: the limit is %(limit)s.", { name: file.name, limit: bytes(form.dataset.max) }));
   }
   const where = { path: (form.dataset.path ? `${form.dataset.path}/` : "") + written(path), replace: replace.checked };
   await api.post("/api/v1/files/check/", { ...where, size_bytes: file.size });

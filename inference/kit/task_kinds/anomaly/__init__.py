@@ -7,11 +7,15 @@ from inference.kit.task_kinds.anomaly.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("auroc", "AUROC", "Share of pairs of a bad and a good image in which the bad one scores higher"),
-        Figure("average_precision", "Average precision", "Area below the curve of precision over recall"),
-        Figure("f1", "F1", "Of finding bad images at the model's own threshold"),
-        Figure("precision", "Precision", "Share of the images reported that are bad"),
-        Figure("recall", "Recall", "Share of the bad images that are reported"),
+        Figure(
+            "auroc",
+            "AUROC",
+            "Share of pairs of a defective and a good image in which the defective one has the higher score",
+        ),
+        Figure("average_precision", "Average precision", "Area under the precision-recall curve"),
+        Figure("f1", "F1", "For defective images at the threshold of the model"),
+        Figure("precision", "Precision", "Share of the reported images that are defective"),
+        Figure("recall", "Recall", "Share of the defective images that are reported"),
         Figure("good_share", "Good images accepted", "Share of the good images that are not reported"),
     ),
     headline=("auroc", "good_share"),

@@ -21,23 +21,23 @@ from inference.kit.task_kinds.classification.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("accuracy", "Accuracy", "Share of images whose most probable class is right", manual="Accuracy"),
+        Figure("accuracy", "Accuracy", "Share of images whose top class is correct", manual="Accuracy"),
         Figure(
             "recall_5",
             "Recall_5",
-            "Share of images whose class is among the five most probable",
+            "Share of images with the correct class among the top five",
             manual="Recall_5",
             least_classes=6,
         ),
         Figure(
             "classification_loss",
             "Classification_Loss",
-            "Mean cross-entropy of the probabilities",
+            "Mean cross-entropy of the predicted probabilities",
             manual="Classification_Loss",
         ),
-        Figure("precision", "Precision", "Mean over the classes", live=True, manual="Precision"),
-        Figure("recall", "Recall", "Mean over the classes", live=True, manual="Recall"),
-        Figure("f1", "F1", "Mean over the classes", live=True),
+        Figure("precision", "Precision", "Mean over classes", live=True, manual="Precision"),
+        Figure("recall", "Recall", "Mean over classes", live=True, manual="Recall"),
+        Figure("f1", "F1", "Mean over classes", live=True),
     ),
     headline=("accuracy",),
     sections=(
@@ -50,8 +50,8 @@ PAGES = Pages(
     script="inference/evaluation.js",
     counted="Images",
     note=(
-        "Regularization_Loss and Total_Loss are not shown: they belong to a training, and a model’s file does not say "
-        "how it was regularized. They stand on the page of its training."
+        "Regularization_Loss and Total_Loss are not shown: they depend on the regularization used in training, "
+        "which a model file does not contain. See the page of the training job."
     ),
     caption="inference/task_kinds/classification/_caption.html",
     try_script="inference/task_kinds/classification.js",

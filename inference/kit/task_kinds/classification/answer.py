@@ -36,7 +36,7 @@ def probabilities(spec: ModelSpec, outputs: Arrays) -> decode.Floats:
 
 
 LAYOUTS = (
-    per_class("logits", "Scores before the softmax (logits)"),
+    per_class("logits", "Scores before softmax (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Softmax"),
 )
 ITEM = an_object(**CLASS, score=SHARE)

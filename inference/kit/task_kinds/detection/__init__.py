@@ -16,13 +16,13 @@ from inference.kit.task_kinds.detection.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("map", "mAP", "Average precision over overlaps of 0.50 to 0.95, as COCO has it", manual="mAP"),
-        Figure("ap50", "AP50", "Average precision at an overlap of 0.50"),
-        Figure("ap75", "AP75", "Average precision at an overlap of 0.75"),
+        Figure("map", "mAP", "Average precision over IoU thresholds 0.50 to 0.95 (COCO)", manual="mAP"),
+        Figure("ap50", "AP50", "Average precision at IoU 0.50"),
+        Figure("ap75", "AP75", "Average precision at IoU 0.75"),
         Figure("ar100", "AR100", "Average recall with at most 100 boxes per image"),
-        Figure("precision", "Precision", "Mean over the classes", live=True),
-        Figure("recall", "Recall", "Mean over the classes", live=True),
-        Figure("f1", "F1", "Mean over the classes", live=True),
+        Figure("precision", "Precision", "Mean over classes", live=True),
+        Figure("recall", "Recall", "Mean over classes", live=True),
+        Figure("f1", "F1", "Mean over classes", live=True),
     ),
     headline=("ap50", "map"),
     sections=(
@@ -34,7 +34,7 @@ PAGES = Pages(
         "inference/results/_images.html",
     ),
     script="inference/evaluation.js",
-    curve_note="overlap 0.50",
+    curve_note="IoU 0.50",
     note=LOSSES,
     class_columns=(Figure("ap50", "AP50"), Figure("ap75", "AP75")),
     caption="inference/task_kinds/detection/_caption.html",

@@ -7,10 +7,10 @@ from inference.kit.task_kinds.embedding.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("recall_1", "Recall@1", "Share of images whose nearest other image is of their class"),
-        Figure("recall_5", "Recall@5", "Share of images that have one of their class among the five nearest others"),
-        Figure("map_r", "MAP@R", "Mean precision among as many nearest images as there are others of the class"),
-        Figure("knn_accuracy", "kNN accuracy", "Share of images whose class the known images of the model name"),
+        Figure("recall_1", "Recall@1", "Share of images whose nearest other image has the same class"),
+        Figure("recall_5", "Recall@5", "Share of images with an image of the same class among the five nearest"),
+        Figure("map_r", "MAP@R", "Mean precision among as many nearest images as the class has other images"),
+        Figure("knn_accuracy", "kNN accuracy", "Share of images with the correct class by the reference images"),
     ),
     headline=("recall_1",),
     sections=(

@@ -7,10 +7,10 @@ from inference.kit.task_kinds.keypoints.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("nme", "NME", "Mean distance of points, as a share of the root of their box's area; lower is better"),
-        Figure("pck05", "PCK@0.05", "Share of points that are nearer than a twentieth of their box's longer side"),
-        Figure("pck10", "PCK@0.1", "Share of points that are nearer than a tenth of their box's longer side"),
-        Figure("oks_ap", "OKS-AP", "COCO's AP by object keypoint similarity, from 0.5 to 0.95"),
+        Figure("nme", "NME", "Mean distance of points relative to the root of the box area; lower is better"),
+        Figure("pck05", "PCK@0.05", "Share of points within a twentieth of the longer side of the box"),
+        Figure("pck10", "PCK@0.1", "Share of points within a tenth of the longer side of the box"),
+        Figure("oks_ap", "OKS-AP", "COCO AP by object keypoint similarity, from 0.5 to 0.95"),
     ),
     headline=("pck05",),
     sections=(

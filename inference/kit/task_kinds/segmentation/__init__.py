@@ -17,9 +17,9 @@ from inference.kit.task_kinds.segmentation.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("miou", "mIoU", "Mean overlap of background and classes with what is there"),
+        Figure("miou", "mIoU", "Mean IoU over background and classes"),
         Figure("dice", "Dice", "Mean over background and classes"),
-        Figure("pixel_accuracy", "Pixel accuracy", "Share of pixels whose class is right"),
+        Figure("pixel_accuracy", "Pixel accuracy", "Share of correctly classified pixels"),
     ),
     headline=("miou",),
     sections=(

@@ -120,7 +120,7 @@ class OfTiles:
         np.subtract(channels, self.ground, out=self.places[0, top : top + len(channels)], casting="unsafe")
 
 
-LAYOUTS = (per_class("logits", "Scores of each class for each pixel [N, C, height, width]", rank=4, ground=True),)
+LAYOUTS = (per_class("logits", "Scores per class and pixel [N, C, height, width]", rank=4, ground=True),)
 ITEM = an_object(
     **CLASS,
     share=SHARE,

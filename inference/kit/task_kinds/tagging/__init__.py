@@ -10,11 +10,11 @@ from inference.kit.task_kinds.tagging.answer import ANSWER
 
 PAGES = Pages(
     figures=(
-        Figure("map", "mAP", "Mean over the classes of the average precision of their scores"),
-        Figure("exact", "Exact matches", "Share of images whose tags are all right and complete"),
-        Figure("precision", "Precision", "Mean over the classes", live=True),
-        Figure("recall", "Recall", "Mean over the classes", live=True),
-        Figure("f1", "F1", "Mean over the classes", live=True),
+        Figure("map", "mAP", "Mean over the classes of the average precision"),
+        Figure("exact", "Exact matches", "Share of images with exactly the correct tags"),
+        Figure("precision", "Precision", "Mean over classes", live=True),
+        Figure("recall", "Recall", "Mean over classes", live=True),
+        Figure("f1", "F1", "Mean over classes", live=True),
     ),
     headline=("map", "f1"),
     sections=(
@@ -51,8 +51,8 @@ TAGGING = ServedTask(
     pages=PAGES,
     measures=(
         Measure("exact", "Exact matches", lambda entry: float(_is_exact(entry)), once),
-        Measure("hits", "Given tags that are right", _hits, lambda entry: len(entry["answers"])),
-        Measure("found", "Tags that are found", _hits, lambda entry: _hits(entry) + len(entry["missed"])),
+        Measure("hits", "Correct tags of those predicted", _hits, lambda entry: len(entry["answers"])),
+        Measure("found", "Tags found", _hits, lambda entry: _hits(entry) + len(entry["missed"])),
     ),
     right=_is_exact,
     elsewhere=("multi_label_classification",),

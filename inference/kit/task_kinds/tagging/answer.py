@@ -51,7 +51,7 @@ def scores_of(spec: ModelSpec, outputs: Arrays) -> decode.Floats:
 
 
 LAYOUTS = (
-    per_class("logits", "Scores before the logistic function (logits)"),
+    per_class("logits", "Scores before sigmoid (logits)"),
     per_class(PROBABILITIES, "Probabilities", maker="Sigmoid"),
 )
 ITEM = an_object(**CLASS, score=SHARE, present=YES, threshold=SHARE)

@@ -86,7 +86,7 @@ function verdict(one) {
   row.className = "answer-row";
   const name = Object.assign(document.createElement("span"), {
     className: bad ? "fail-text" : "ok-text",
-    textContent: bad ? t("Unusual") : t("Good"),
+    textContent: bad ? t("Anomaly") : t("Good"),
   });
   const meter = Object.assign(document.createElement("progress"), { className: "meter", max: 1, value: one.score });
   meter.setAttribute("aria-label", t("Score"));

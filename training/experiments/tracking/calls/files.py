@@ -38,4 +38,6 @@ def listed(context: CallContext) -> Answer:
 
 @answers("DELETE", "/<path:all>", base=ARTIFACTS)
 def delete(context: CallContext) -> Answer:
-    raise refusals.Unknown(_("Files of a run stay with it. Delete the run, or the files on the page of its job."))
+    raise refusals.Unknown(
+        _("Files of a run cannot be deleted separately. Delete the run, or the files on its job page.")
+    )

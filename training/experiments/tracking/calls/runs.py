@@ -110,7 +110,7 @@ def log_batch(context: CallContext) -> Answer:
     metrics = body.rows("metrics", max_rows=MOST_METRICS)
     params, tags = body.rows("params", max_rows=MOST_PARAMS), body.rows("tags", max_rows=MOST_TAGS)
     if len(metrics) + len(params) + len(tags) > MOST_TOGETHER:
-        raise Invalid(_("A batch has at most %(most)s entries.") % {"most": MOST_TOGETHER}, field="metrics")
+        raise Invalid(_("A batch can have at most %(most)s entries.") % {"most": MOST_TOGETHER}, field="metrics")
     values = [_metric(row) for row in metrics]
     runs.set_params(run, _params(params))
     figures.log(run, values)

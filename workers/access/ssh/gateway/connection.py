@@ -251,14 +251,14 @@ class Gateway(asyncssh.SSHServer):
             raise ConnectionAbortedError
         with translation.override(self.language):  # of this task alone
             if self.admission is None or self.admission.job is None:
-                raise OSError(_("Sign in by the number of a job, as in: ssh job-12@this-host"))
+                raise OSError(_("Sign in with the number of a job, for example: ssh job-12@this-host"))
             route = await on_database(_way_to, self.admission.job, self.admission.rank)
             return await channels.open_with_reply(route, request)
 
     def why(self, exc: Exception) -> str:
         """A sentence of what went wrong, in the person's language."""
         with translation.override(self.language):
-            text = str(exc) or _("The job ended, or its machine is not reached.")
+            text = str(exc) or _("The job has ended, or its node is unreachable.")
         return f"{self.name}: {text}"
 
     async def _forward(self, request: dict[str, Any]) -> Forward:

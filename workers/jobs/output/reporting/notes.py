@@ -10,18 +10,21 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Message, Wording, message
 
 LABELS = {
-    "file_broken": Wording(_("Damaged files: %(count)s. What stands before the damage is shown.")),
-    "record_broken": Wording(_("%(count)s records are damaged and left out.")),
-    "record_too_large": Wording(_("%(count)s records are larger than 32 MiB and left out.")),
+    "file_broken": Wording(_("Damaged files: %(count)s. Content before the damage is shown.")),
+    "record_broken": Wording(_("%(count)s damaged records were skipped.")),
+    "record_too_large": Wording(_("%(count)s records larger than 32 MiB were skipped.")),
     "file_too_large": Wording(_("Files too large to be read here: %(count)s. Download them from the outputs.")),
-    "line_too_long": Wording(_("%(count)s lines are longer than 64 KiB and left out.")),
-    "row_without_step": Wording(_("%(count)s rows say no step and are left out.")),
-    "not_finite": Wording(_("%(count)s values are no finite numbers (NaN or infinite) and left out.")),
+    "line_too_long": Wording(_("%(count)s lines longer than 64 KiB were skipped.")),
+    "row_without_step": Wording(_("%(count)s rows without a step were skipped.")),
+    "not_finite": Wording(_("%(count)s values are not finite (NaN or infinite) and were skipped.")),
     "kind_unknown": Wording(
-        _("%(count)s records are of kinds that only TensorBoard itself shows, such as sound, meshes or PR curves.")
+        _("%(count)s records are of types that only TensorBoard itself displays, such as audio, meshes or PR curves.")
     ),
     "media_refused": Wording(
-        _("Images and other media not kept, as too large, damaged, or more than a run may have: %(count)s.")
+        _(
+            "Images and other media that were not kept, because they are too large, damaged, or exceed the "
+            "limit of a run: %(count)s."
+        )
     ),
 }
 

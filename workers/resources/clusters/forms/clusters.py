@@ -45,32 +45,32 @@ class ClusterForm(forms.Form):
         required=False,
         min_value=0.01,
         max_value=24 * 365,
-        help_text=_("Jobs are stopped after this time, unless more is granted. Empty: no limit."),
+        help_text=_("Jobs are stopped after this time unless more is granted. Default: no limit."),
     )
     max_pause_hours = forms.FloatField(
-        label=_("Longest pause in hours"),
+        label=_("Maximum pause in hours"),
         required=False,
         initial=units.number(MAX_PAUSE.total_seconds() / 3600),
         min_value=0.01,
         max_value=24 * 365,
         help_text=_(
-            "Paused jobs keep their cards for this long. Then what can save gives them back and goes on later, the "
-            "rest is stopped. Empty: no limit."
+            "Paused jobs keep their GPUs for this long. Then jobs with checkpoints release them and continue "
+            "later; other jobs are stopped. Leave empty for no limit."
         ),
     )
     jobs_per_user = forms.IntegerField(
-        label=_("Running jobs per person"),
+        label=_("Running jobs per user"),
         required=False,
         min_value=0,
         max_value=MAX_VALUE,
-        help_text=_("Empty: no limit."),
+        help_text=_("Leave empty for no limit."),
     )
     environments_per_user = forms.IntegerField(
-        label=_("Running environments per person"),
+        label=_("Running workspaces per user"),
         required=False,
         min_value=0,
         max_value=MAX_VALUE,
-        help_text=_("Empty: no limit."),
+        help_text=_("Leave empty for no limit."),
     )
 
     default_disk_gib = forms.FloatField(
@@ -78,7 +78,7 @@ class ClusterForm(forms.Form):
         required=False,
         min_value=0.001,
         max_value=disk_limits.MAX_BYTES >> 30,
-        help_text=_("For jobs that request none. Leave empty to use the maximum."),
+        help_text=_("For jobs without a request. Leave empty to use the maximum."),
     )
     max_disk_gib = forms.FloatField(
         label=_("Maximum disk limit per node (GiB)"),
@@ -89,9 +89,9 @@ class ClusterForm(forms.Form):
     )
 
     approves_environments = forms.BooleanField(
-        label=_("Environments need an approval"),
+        label=_("Workspaces require approval"),
         required=False,
-        help_text=_("They start only once somebody in charge of the cluster has let them."),
+        help_text=_("Jobs start only after a cluster administrator approved them."),
     )
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster | None = None) -> None:
@@ -104,14 +104,16 @@ class ClusterForm(forms.Form):
                 required=False,
                 min_value=0,
                 max_value=MAX_VALUE,
-                help_text=_("For work without cards. Empty: no limit, and none of its own.")
+                help_text=_("For jobs without GPUs. Leave empty for no limit of its own.")
                 if kind.kind == CPU.name
-                else _("Empty: no limit, and none of its own."),
+                else _("Leave empty for no limit of its own."),
             )
             self.fields[f"borrows_{kind.kind}"] = forms.BooleanField(
                 label=borrows,
                 required=False,
-                help_text=_("Work on what is borrowed makes room when its owners want it back, preemptible or not."),
+                help_text=_(
+                    "Jobs on borrowed resources are preempted when the owners request them, preemptible or not."
+                ),
             )
             self.fields[f"per_user_{kind.kind}"] = forms.IntegerField(
                 label=per_user, required=False, min_value=0, max_value=MAX_VALUE
@@ -193,21 +195,21 @@ def _labels(kind: KindPresent) -> tuple[str, str, str]:
     if kind.kind == CPU.name:
         return (
             gettext("CPU slots guaranteed"),
-            gettext("Borrow CPU slots that others leave idle"),
-            gettext("CPU slots per person"),
+            gettext("Borrow CPU slots that other clusters do not use"),
+            gettext("CPU slots per user"),
         )
     facts = {"kind": kind.label}
     return (
-        gettext("%(kind)s cards guaranteed") % facts,
-        gettext("Borrow %(kind)s cards that others leave idle") % facts,
-        gettext("%(kind)s cards per person") % facts,
+        gettext("Guaranteed %(kind)s devices") % facts,
+        gettext("Borrow idle %(kind)s devices") % facts,
+        gettext("%(kind)s devices per user") % facts,
     )
 
 
 class MembersForm(forms.Form):
     """People to let into a cluster, among all active accounts; who is in already stays in."""
 
-    people: Any = PeopleField(label=_("People"))
+    people: Any = PeopleField(label=_("Users"))
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)
@@ -218,7 +220,9 @@ class GroupForm(forms.Form):
     """A user group to let into a cluster."""
 
     group: Any = forms.ModelChoiceField(
-        None, label=_("Group"), help_text=_("Everybody in it, also who joins it later, belongs to the cluster.")
+        None,
+        label=_("Group"),
+        help_text=_("All members of the group, including later ones, are members of the cluster."),
     )
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
@@ -229,10 +233,10 @@ class GroupForm(forms.Form):
 class BoundsForm(forms.Form):
     """Least and most cores and memory of one job on devices of one kind."""
 
-    cpus_min = forms.FloatField(label=_("Least cores"), min_value=0)
-    cpus_max = forms.FloatField(label=_("Most cores"), min_value=0.1, max_value=bounds.MAX_CPUS)
-    memory_min_mib = forms.IntegerField(label=_("Least memory (MiB)"), min_value=0)
-    memory_max_gib = forms.FloatField(label=_("Most memory (GiB)"), min_value=0.01, max_value=64 * 1024)
+    cpus_min = forms.FloatField(label=_("Minimum cores"), min_value=0)
+    cpus_max = forms.FloatField(label=_("Maximum cores"), min_value=0.1, max_value=bounds.MAX_CPUS)
+    memory_min_mib = forms.IntegerField(label=_("Minimum memory (MiB)"), min_value=0)
+    memory_max_gib = forms.FloatField(label=_("Maximum memory (GiB)"), min_value=0.01, max_value=64 * 1024)
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster, kind: str) -> None:
         now = bounds.bounds(cluster, kind)

@@ -20,9 +20,11 @@ class ResourceGroupForm(forms.Form):
     """Name, machines and kinds of a resource group."""
 
     name = forms.CharField(label=_("Name"), max_length=50)
-    nodes: Any = forms.ModelMultipleChoiceField(None, label=_("Machines"), widget=forms.CheckboxSelectMultiple)
+    nodes: Any = forms.ModelMultipleChoiceField(None, label=_("Nodes"), widget=forms.CheckboxSelectMultiple)
     kinds = forms.MultipleChoiceField(
-        label=_("Kept for"), widget=forms.CheckboxSelectMultiple, help_text=_("Only these start there in its hours.")
+        label=_("Reserved for"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Only these start there during its hours."),
     )
 
     def __init__(self, data: Any = None, *, user: User, group: ResourceGroup | None = None) -> None:
@@ -37,9 +39,9 @@ class WindowForm(forms.Form):
     """One window. A row without times is left out."""
 
     weekdays = forms.TypedMultipleChoiceField(
-        label=_("Begins on"), coerce=int, choices=WEEKDAYS, required=False, widget=forms.CheckboxSelectMultiple
+        label=_("Start day"), coerce=int, choices=WEEKDAYS, required=False, widget=forms.CheckboxSelectMultiple
     )
-    begins = forms.TimeField(label=_("Begins at"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
+    begins = forms.TimeField(label=_("Start time"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
     ends = forms.TimeField(label=_("Ends at"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
 
     def clean(self) -> dict[str, Any]:
@@ -48,7 +50,7 @@ class WindowForm(forms.Form):
         if any(times) or data.get("weekdays"):
             for name in ("begins", "ends", "weekdays"):
                 if data.get(name) in (None, []) and name not in self.errors:
-                    self.add_error(name, _("A window has weekdays, a beginning and an end."))
+                    self.add_error(name, _("A window needs weekdays, a start and an end."))
         return data
 
     def hours(self) -> Hours | None:

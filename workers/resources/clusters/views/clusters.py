@@ -85,7 +85,7 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         with errors_shown_on(form):
             clusters.save(cluster, **form.values(), by=request.user)
-            messages.info(request, _("Saved. New limits count from the next start on."))
+            messages.info(request, _("Saved. The new limits apply from the next start."))
             return redirect("workers:cluster-detail", cluster.pk)
         cluster.refresh_from_db()
     else:
@@ -108,7 +108,7 @@ def edit_bounds(request: SignedInRequest, pk: int) -> HttpResponse:
         if sent.is_valid():
             with errors_shown_on(sent):
                 bounds.set_bounds(cluster, kind, sent.values(), by=request.user)
-                messages.info(request, _("Saved. The next job gets these bounds."))
+                messages.info(request, _("Saved. The limits apply to the next job."))
                 return redirect("workers:cluster-bounds", pk)
         forms = [sent if form.kind == kind else form for form in forms]
     context = frame(request, cluster, "bounds") | {"forms": forms}
@@ -127,5 +127,5 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     except DomainError as refusal:
         messages.error(request, refusal.message)
         return redirect("workers:cluster-detail", pk)
-    messages.info(request, _("Cluster %(name)s is deleted.") % {"name": cluster.name})
+    messages.info(request, _("Cluster %(name)s deleted.") % {"name": cluster.name})
     return redirect("workers:clusters")

@@ -65,7 +65,7 @@ def _let_in(
     if not form.is_valid():
         return _page(request, cluster, status=422, **{field: form})
     added = act(cluster, form.cleaned_data[field], by=request.user)
-    messages.info(request, ngettext("%(n)s person added.", "%(n)s people added.", added) % {"n": added})
+    messages.info(request, ngettext("%(n)s user added.", "%(n)s users added.", added) % {"n": added})
     return redirect("workers:cluster-members", cluster.pk)
 
 
@@ -77,7 +77,7 @@ def remove(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     member = get_object_or_404(cluster.memberships.select_related("user"), user_id=person).user
     with errors_as_messages(request):
         if not members.remove(cluster, member, by=request.user):
-            messages.info(request, _("%(person)s stays in through a group.") % {"person": member})
+            messages.info(request, _("%(person)s remains a member through a group.") % {"person": member})
     return redirect("workers:cluster-members", pk)
 
 
@@ -100,6 +100,10 @@ def set_administrator(request: SignedInRequest, pk: int, person: int) -> HttpRes
     membership = get_object_or_404(cluster.memberships.select_related("user"), user_id=person)
     on = request.POST.get("on") == "1"
     members.set_administrator(cluster, membership.user, on=on, by=request.user)
-    text = _("%(person)s is in charge of %(name)s now.") if on else _("%(person)s is no longer in charge of %(name)s.")
+    text = (
+        _("%(person)s is an administrator of %(name)s now.")
+        if on
+        else _("%(person)s does not administer %(name)s any more.")
+    )
     messages.info(request, text % {"person": membership.user, "name": cluster.name})
     return redirect("workers:cluster-members", pk)

@@ -57,7 +57,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     if not is_name_confirmed(request, name):
         return redirect("workers:resource-group", pk)
     resource_groups.delete(group, by=request.user)
-    messages.info(request, _("Resource group %(name)s is deleted.") % {"name": name})
+    messages.info(request, _("Resource group %(name)s deleted.") % {"name": name})
     return redirect("workers:resource-groups")
 
 
@@ -68,7 +68,7 @@ def _form(request: SignedInRequest, group: ResourceGroup | None) -> HttpResponse
         hours = [window for window in (part.hours() for part in windows) if window]
         with errors_shown_on(form):
             resource_groups.save(group, **form.cleaned_data, hours=hours, by=request.user)
-            messages.info(request, _("Saved. It counts for what starts from now on; what runs goes on."))
+            messages.info(request, _("Saved. Applies to jobs that start from now on; running jobs continue."))
             return redirect("workers:resource-groups")
     else:
         check_valid_fields(form, partial(resource_groups.check, group))

@@ -139,7 +139,7 @@ class AlarmViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             case "ended":
                 return rows.exclude(ended_at=None)
             case other:
-                raise Invalid(_("There is no state %(name)s.") % {"name": other[:30]})
+                raise Invalid(_("Unknown state %(name)s.") % {"name": other[:30]})
 
     @extend_schema(request=SilenceIn, responses={201: SilenceOut})
     @action(detail=True, methods=["post"])

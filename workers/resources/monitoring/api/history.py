@@ -55,5 +55,5 @@ class HistoryView(PlatformAPIView):
                 raise Http404
             curves = history.curves(user, span=span, moment=now(), node=node)
         else:
-            raise Invalid(_("There is no %(name)s here.") % {"name": of[:30]})
+            raise Invalid(_("No %(name)s found here.") % {"name": of[:30]})
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})

@@ -62,7 +62,7 @@ def silence(request: SignedInRequest, pk: int) -> HttpResponse:
     form = SilenceForm(request.POST)
     if form.is_valid():
         alarms.silence(by=request.user, hours=float(form.cleaned_data["hours"]), rule=alarm.rule, subject=alarm.subject)
-        messages.success(request, _("Silenced. It still shows here."))
+        messages.success(request, _("Silenced. The alert is still shown here."))
     return redirect("workers:alarms")
 
 
@@ -148,7 +148,7 @@ def address_do(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
         alarms.remove_address(row, by=request.user)
         messages.info(request, _("Address removed."))
     elif alarms.try_address(row):
-        messages.info(request, _("A test is on its way to %(address)s.") % {"address": row.target})
+        messages.info(request, _("A test message is being sent to %(address)s.") % {"address": row.target})
     else:
         messages.warning(request, _("This platform has no mail server yet (AIP_SMTP_HOST)."))
     return redirect("workers:alarm-addresses")

@@ -18,7 +18,7 @@ from aiplatform.lib.pages import needs
 from workers.resources.monitoring import usage
 
 GROUPINGS = [
-    ("user", gettext_lazy("Person")),
+    ("user", gettext_lazy("User")),
     ("group", gettext_lazy("Group")),
     ("cluster", gettext_lazy("Cluster")),
 ]

@@ -52,7 +52,7 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action == "list":
             params = queries.read_filters(self.request)
             if params.get("state", Node.State.LIVE) not in Node.State.values:
-                raise Invalid(_("There is no state %(name)s.") % {"name": params["state"][:30]})
+                raise Invalid(_("Unknown state %(name)s.") % {"name": params["state"][:30]})
             if "state" not in params:
                 rows = rows.exclude(state=Node.State.REMOVED)
             rows = rows.filter(**params)

@@ -118,7 +118,7 @@ class FakeProbe:
     def cards(self) -> list[Card]:
         """Equal cards in groups of four."""
         gpus = [
-            Card(i, f"SIM-{i}", "Simulated card", self.MEMORY_MIB, group=i // 4, simulated=True)
+            Card(i, f"SIM-{i}", "Simulated GPU", self.MEMORY_MIB, group=i // 4, simulated=True)
             for i in range(self.count)
         ]
         npus = [

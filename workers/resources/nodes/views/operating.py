@@ -50,7 +50,7 @@ def join(request: SignedInRequest) -> HttpResponse:
 def revoke(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a token worthless."""
     lifecycle.revoke(get_object_or_404(JoinToken.objects.visible_to(request.user), pk=pk), by=request.user)
-    messages.info(request, _("The token is gone."))
+    messages.info(request, _("The token was deleted."))
     return redirect("workers:node-join")
 
 
