@@ -10,13 +10,17 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - this is the message for those who have less
     sys.exit(
-        "aiplatform needs Python 3.11 or newer; this is {}.{}. Install one (for instance python3.11) and run "
-        "it with this file again.".format(*sys.version_info[:2])
+        (
+            "aiplatform needs Python 3.11 or newer; this is {}.{}. Install one (for example python3.11) and use it "
+            "to run this file again."
+        ).format(*sys.version_info[:2])
     )
 
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+#: Words with a dash → the command of Django with its words.
+ALIASES = {"node-token": ["node", "token"], "help-site": ["help_site"]}
 
 
 def main(argv: list[str]) -> int:
@@ -74,7 +78,7 @@ def main(argv: list[str]) -> int:
         return aip(argv[2:])
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line([argv[0], "node", "token", *argv[2:]] if command == "node-token" else argv)
+    execute_from_command_line([argv[0], *ALIASES.get(command, argv[1:2]), *argv[2:]])
     return 0
 
 

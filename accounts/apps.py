@@ -14,7 +14,7 @@ class AccountsConfig(AppConfig):
         from accounts import receivers, searching
         from accounts.access.permissions import PRESET_ROLES, Action
         from accounts.services.roles import PRESET_DESCRIPTIONS
-        from aiplatform.lib import messages, search, sweeps
+        from aiplatform.lib import messages, palette, search, sweeps
 
         receivers.connect()
         wordings.register()
@@ -22,6 +22,14 @@ class AccountsConfig(AppConfig):
         post_migrate.connect(self.keep_preset_roles, sender=self)
         post_migrate.connect(self.guard_the_trail, sender=self)
         sweeps.register("accounts.outbox")
+        palette.register(
+            palette.Command("users.new", _("New user"), "plus", Action.PEOPLE_MANAGE, "accounts:person-new"),
+            palette.Command("account.settings", _("Settings"), "settings", Action.SELF_MANAGE, "accounts:settings"),
+            palette.Command("account.tokens", _("API tokens"), "key", Action.SELF_MANAGE, "accounts:tokens"),
+            palette.Command(
+                "account.sign-out", _("Sign out"), "sign-out", Action.SELF_MANAGE, "accounts:logout", post=True
+            ),
+        )
         search.register("person", _("User"), "person", needs=Action.PEOPLE_MANAGE, find=searching.people)
         messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 

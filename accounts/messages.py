@@ -5,21 +5,20 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
-from aiplatform.lib.wording import Wording
 
 NOTICE = {
-    "account_requested": Wording(_("%(name)s requests an account")),
-    "test": Wording(_("Test notification")),
-    "arrived": Wording(_("The test message arrived. This channel works.")),
+    "account_requested": _("%(name)s requests an account"),
+    "test": _("Test notification"),
+    "arrived": _("The test message arrived. This channel works."),
 }
 DELIVERY = {
-    "address_refused": Wording(_("The mail server rejects this address permanently.")),
-    "answered": Wording(_("The address responded with %(status)s.")),
+    "address_refused": _("The mail server rejects this address permanently."),
+    "answered": _("The address responded with %(status)s."),
 }
 SECRET = {
-    "missing": Wording(_("You have no secret %(names)s. Store it at %(page)s, then try again.")),
-    "unreadable": Wording(
-        _("Your secrets were encrypted with another key of the platform. Set their values again at %(page)s.")
+    "missing": _("You have no secret %(names)s. Store it at %(page)s, then try again."),
+    "unreadable": _(
+        "Your secrets were encrypted with another key of the platform. Set their values again at %(page)s."
     ),
 }
 

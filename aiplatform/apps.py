@@ -9,8 +9,10 @@ class FrameConfig(AppConfig):
         from aiplatform.celery import app  # noqa: F401 - makes it the current Celery app
         from aiplatform.lib import messages, process_startup
         from aiplatform.pages import sources
+        from aiplatform.pages.home import page as home_page
 
         messages.compile_quietly()  # before any text is looked up
         sources.register()
+        home_page.register()
         sources.guard_admin_site()
         process_startup.ended()

@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "training.experiments.tracking",
     "inference",
     "inference.pipelines",
+    "aiplatform.pages.sample",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -370,6 +371,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "COMPONENT_SPLIT_REQUEST": True,
     "APPEND_COMPONENTS": problems.COMPONENTS,
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "aiplatform.frame.api_tags.tag_paths"],
     "ENUM_NAME_OVERRIDES": {
         "ImageSourceEnum": "workers.images.models.Image.Source",
         "DeviceKindEnum": "workers.core.models.Device.Kind",

@@ -5,6 +5,8 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
 
 from aiplatform.pages import views
+from aiplatform.pages.help.views import help_file
+from aiplatform.pages.home import page as home_page
 
 handler400 = "aiplatform.pages.views.bad_request"
 handler403 = "aiplatform.pages.views.forbidden"
@@ -12,12 +14,15 @@ handler404 = "aiplatform.pages.views.not_found"
 handler500 = "aiplatform.pages.views.server_error"
 
 urlpatterns = [
-    path("", views.overview, name="overview"),
+    path("", home_page.home, name="overview"),
+    path("guide/", home_page.switch_guide, name="guide"),
+    path("sample/", include("aiplatform.pages.sample.urls")),
     path("healthz", views.healthz, name="healthz"),
     path("jsi18n/", views.texts, name="jsi18n"),
     path("search/", views.search, name="search"),
     path("current-cluster/", views.switch_cluster, name="switch-cluster"),
-    path("help/", views.help_page, name="help"),
+    path("help/", help_file, name="help"),
+    path("help/<path:path>", help_file, name="help-file"),
     path("about/", views.about, name="about"),
     path("styleguide/", views.styleguide, name="styleguide"),
     path("", include("accounts.urls")),
@@ -57,6 +62,7 @@ urlpatterns = [
     path("api/v1/", include("inference.delivery.push.api_urls")),
     path("api/v1/", include("inference.pipelines.api_urls")),
     path("api/v1/", include("workers.api_urls")),
+    path("api/v1/", include("aiplatform.pages.sample.api_urls")),
     path("api/v1/", include("workers.access.proxy.api_urls")),
     path("api/v1/", include("training.experiments.boards.api_urls")),
     path("api/v1/", include("workers.access.ssh.api_urls")),

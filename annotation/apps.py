@@ -18,10 +18,12 @@ class AnnotationConfig(AppConfig):
         from accounts.access import ownership, sharing
         from accounts.access.permissions import Action
         from accounts.services import finding
-        from aiplatform.lib import search, sweeps
+        from aiplatform.frame import badges
+        from aiplatform.lib import palette, search, sweeps
+        from aiplatform.pages.home import sections as home_sections
         from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
-        from annotation.services import projects
+        from annotation.services import home, projects, todo
         from datasets.services import next_actions, usage
 
         def annotated_in(version: DatasetVersion) -> list[str]:
@@ -40,8 +42,21 @@ class AnnotationConfig(AppConfig):
                 rank=20,
             )
         )
+        palette.register(
+            palette.Command(
+                "annotation.new",
+                _("New annotation project"),
+                "plus",
+                Action.ANNOTATION_MANAGE,
+                "annotation:project-create",
+            )
+        )
+        badges.register(
+            badges.Badge("annotation", Action.ANNOTATION_ANNOTATE, todo.count_sent_back, todo.sent_back_words)
+        )
         search.register("project", _("Annotation"), "annotation", needs=Action.ANNOTATION_VIEW, find=searching.projects)
         sweeps.register("annotation.sweep")
+        home_sections.SECTIONS.register(home.ANNOTATION)
         sharing.register(
             sharing.Shareable(
                 "project",

@@ -14,14 +14,19 @@ class DatasetsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.access import ownership, sharing
         from accounts.access.permissions import Action
-        from aiplatform.lib import search, sweeps
+        from aiplatform.lib import palette, search, sweeps
+        from aiplatform.pages.home import sections as home_sections
         from datasets import searching
         from datasets.messages import register as register_messages
         from datasets.models import Dataset
-        from datasets.services import choosing, merging, rewriting, usage
+        from datasets.services import choosing, home, merging, rewriting, usage
 
+        palette.register(
+            palette.Command("datasets.new", _("New dataset"), "plus", Action.DATASETS_CREATE, "datasets:create")
+        )
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
         sweeps.register("datasets.sweep")
+        home_sections.SECTIONS.register(home.STORAGE)
         register_messages()
         rewriting.REWRITES.register(choosing.REWRITE, merging.REWRITE)
         usage.register(merging.using)

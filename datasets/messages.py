@@ -15,23 +15,23 @@ VERSION = {
         _("%(of)s split %(train)s/%(val)s/%(test)s, seed %(seed)s %(group)s"),
         group=Show("group", lambda value: GROUPED[value]),
     ),
-    "chosen": Wording(_("Images of %(of)s with %(query)s")),
-    "merged": Wording(_("%(names)s merged")),
+    "chosen": _("Images of %(of)s with %(query)s"),
+    "merged": _("%(names)s merged"),
 }
 
 #: Why a drawn shape, or one of a file, is refused.
 SHAPE = {
-    "no_points": Wording(_("The shape has no points.")),
-    "most_parts": Wording(_("A shape can have at most 1,000 parts.")),
-    "most_points": Wording(_("A shape can have at most 10,000 points.")),
-    "pairs": Wording(_("Points must be pairs of x and y.")),
-    "numbers": Wording(_("Coordinates must be numbers.")),
-    "finite_numbers": Wording(_("Coordinates must be finite numbers.")),
-    "outside": Wording(_("All points must be inside the image of %(width)s × %(height)s pixels.")),
-    "crossing": Wording(_("The lines of the polygon intersect.")),
-    "no_area": Wording(_("The shape has no area.")),
-    "three_points": Wording(_("A polygon needs at least 3 points.")),
-    "four_corners": Wording(_("A box must have four corners, clockwise from the top left.")),
+    "no_points": _("The shape has no points."),
+    "most_parts": _("A shape can have at most 1,000 parts."),
+    "most_points": _("A shape can have at most 10,000 points."),
+    "pairs": _("Points must be pairs of x and y."),
+    "numbers": _("Coordinates must be numbers."),
+    "finite_numbers": _("Coordinates must be finite numbers."),
+    "outside": _("All points must be inside the image of %(width)s × %(height)s pixels."),
+    "crossing": _("The lines of the polygon intersect."),
+    "no_area": _("The shape has no area."),
+    "three_points": _("A polygon needs at least 3 points."),
+    "four_corners": _("A box must have four corners, clockwise from the top left."),
 }
 
 

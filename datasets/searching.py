@@ -1,4 +1,4 @@
-"""Global search over datasets."""
+"""Global search over datasets, and commands of the palette."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ class InferenceConfig(AppConfig):
         from accounts.presentation import audit_facts
         from accounts.services import audit, notify
         from aiplatform.frame import navigation
-        from aiplatform.lib import messages, search, sweeps
+        from aiplatform.lib import messages, palette, search, sweeps
+        from aiplatform.pages.home import sections as home_sections
         from datasets.services import next_actions, rewriting, sources, usage
         from inference.batch import completion, drafts, predictions
         from inference.batch import kind as batch_kind
@@ -23,13 +24,15 @@ class InferenceConfig(AppConfig):
         from inference.delivery.edge import sampling
         from inference.delivery.edge import speeds as edge_speeds
         from inference.delivery.edge.models import EdgeGroup
-        from inference.delivery.edge.navigation import entries as edge_entries
+        from inference.delivery.edge.navigation import tabs as edge_tabs
         from inference.delivery.push import labels as push_words
         from inference.delivery.push.models import PushTarget
-        from inference.delivery.push.navigation import entries as push_entries
+        from inference.delivery.push.navigation import tabs as push_tabs
         from inference.evaluation import error_datasets, evaluations, metric_labels
+        from inference.evaluation import home as evaluation_home
         from inference.evaluation import kind as evaluation_kind
         from inference.evaluation.models import EvaluationSet
+        from inference.evaluation.navigation import tabs as evaluation_tabs
         from inference.messages import register as register_messages
         from inference.registry import (
             hardware_speeds,
@@ -61,17 +64,18 @@ class InferenceConfig(AppConfig):
         from workers.core import kinds
         from workers.jobs import job_page
 
-        kinds.register(evaluation_kind.EvaluationKind())
+        model_job_kinds = (
+            evaluation_kind.EvaluationKind(),
+            conversion_kind.ConversionKind(),
+            video_kind.VideoKind(),
+            batch_kind.PredictionKind(),
+        )
+        kinds.register(*model_job_kinds)
         kinds.register(model_kind.ModelTaskKind())
         kinds.register(service_kind.ServiceKind())
         kinds.register(sharing_kind.HostKind())
-        kinds.register(conversion_kind.ConversionKind())
-        kinds.register(video_kind.VideoKind())
-        kinds.register(batch_kind.PredictionKind())
         register_messages()
-        retention.HOLDERS.register(
-            *service_kind.HOLDERS, evaluation_kind.HOLDER, conversion_kind.HOLDER, video_kind.HOLDER, batch_kind.HOLDER
-        )
+        retention.HOLDERS.register(*service_kind.HOLDERS, *(kind.holder() for kind in model_job_kinds))
         withdrawals.USES.register(withdrawal.USE)
         model_page.SECTIONS.register(service_views.services_of_version)
         hardware_speeds.SOURCES.register(edge_speeds.of_devices)
@@ -79,18 +83,19 @@ class InferenceConfig(AppConfig):
         notify.KINDS.register(drift.KIND)
         notify.KINDS.register(video_events.KIND)
         push_words.register()
+        edge_words.register()
         job_page.PANELS.register(outputs_panel.PANEL)
         job_page.PANELS.register(task_panel.PANEL)
         job_page.PANELS.register(trial_panel.PANEL)
         audit.register_verbs(history.VERBS)
         audit.register_verbs(edge_words.VERBS)
         audit.register_verbs(push_words.VERBS)
-        navigation.register(navigation.Source("work", edge_entries))
-        navigation.register(navigation.Source("work", push_entries))
+        navigation.register(edge_tabs, push_tabs, evaluation_tabs)
         audit_facts.register_names(history.FACTS | push_words.FACTS)
         publishers.register(training_results.keep_model)
         publishers.register_address(training_results.model_page)
         weights_of_trainings.MODELS.register(pretrained_weights.MODELS)
+        home_sections.SECTIONS.register(evaluation_home.RESULTS, evaluation_home.BEST_MODELS)
         sweeps.register("inference.sweep")
         sweeps.register("inference.collect")
         usage.register(evaluations.using)
@@ -151,4 +156,26 @@ class InferenceConfig(AppConfig):
             ownership.Owned("edge_groups", _("Edge device groups"), EdgeGroup),
             ownership.Owned("push_targets", _("Export targets"), PushTarget),
         )
+        palette.register(
+            palette.Command(
+                "models.import", _("Import a model"), "bring", Action.MODELS_MANAGE, "inference:model-upload"
+            ),
+            palette.Command(
+                "evaluations.new", _("New evaluation"), "plus", Action.EVALUATIONS_SUBMIT, "inference:evaluation-new"
+            ),
+            palette.Command(
+                "conversions.new", _("New conversion"), "plus", Action.EVALUATIONS_SUBMIT, "inference:conversion-new"
+            ),
+            palette.Command(
+                "predictions.new",
+                _("New batch prediction"),
+                "plus",
+                Action.EVALUATIONS_SUBMIT,
+                "inference:prediction-new",
+            ),
+            palette.Command(
+                "endpoints.new", _("New endpoint"), "plus", Action.SERVICES_MANAGE, "inference:service-new"
+            ),
+        )
+        palette.register_on_objects(model_search.DEPLOY, model_search.EVALUATE)
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=model_search.models)

@@ -21,7 +21,8 @@ from rest_framework.test import APIClient
 
 from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from aiplatform.cli import gate_steps
-from aiplatform.lib import frame, process_startup
+from aiplatform.frame import badges
+from aiplatform.lib import header_sources, process_startup
 from aiplatform.lib.static_files import StaticMiddleware
 from inference.registry import inspections
 from inference.registry.inspector.inspection import perform
@@ -197,8 +198,9 @@ def _empty_cache():
 @pytest.fixture(autouse=True)
 def _no_banner():
     """Each process looks for what is wrong every ten seconds; whose page that falls on is no matter of its queries."""
-    frame.forget_troubles()
-    with frame.TROUBLE_SOURCE.temporarily(None):
+    header_sources.forget_troubles()
+    badges.forget()
+    with header_sources.TROUBLE_SOURCE.temporarily(None):
         yield
 
 

@@ -8,6 +8,8 @@ from django.urls import URLPattern
 PUBLIC = {
     "healthz": "load balancers ask without an account; says only that the site is up",
     "api-pipeline-hook": "webhooks have no account; guarded by a signature with the trigger's secret",
+    "help": "documentation, the same for everybody",
+    "help-file": "documentation, the same for everybody",
     "metrics": "takes the metrics token or an operator's API token; Prometheus has no account",
     "login": "the sign-in page",
     "sign-on": "the way to an identity provider",

@@ -11,19 +11,20 @@ class TrainingConfig(AppConfig):
         from accounts.access import ownership, sharing
         from accounts.access.permissions import Action
         from aiplatform.frame import navigation as side_bar
-        from aiplatform.lib import messages, preloads, sweeps
+        from aiplatform.lib import messages, palette, preloads, sweeps
         from datasets.services import next_actions, sources
         from datasets.services import usage as dataset_usage
         from training.catalog.preset_texts import texts
         from training.catalog.task_kinds import preset_for
         from training.experiments.visualisation import panel as visualisation_panel
-        from training.experiments.visualisation.navigation import entries as visualisation_entries
+        from training.experiments.visualisation.navigation import tabs as visualisation_tabs
         from training.programs import request_schemas
         from training.programs.models import CodeSnapshot
-        from training.runs import folds_panel, output_datasets, output_panel, usage
+        from training.runs import folds_panel, output_datasets, output_panel, searching, usage
         from training.runs.kind import TrainingKind
         from training.runs.messages import register as register_messages
         from training.runs.models import ParameterSet
+        from training.runs.navigation import tabs as run_tabs
         from training.runs.request_schema import SCHEMA
         from workers.core import kinds
         from workers.jobs import job_page
@@ -33,7 +34,11 @@ class TrainingConfig(AppConfig):
         job_page.PANELS.register(output_panel.PANEL)
         job_page.PANELS.register(folds_panel.PANEL)
         job_page.PANELS.register(visualisation_panel.PANEL)
-        side_bar.register(side_bar.Source("work", visualisation_entries))
+        side_bar.register(run_tabs, visualisation_tabs)
+        palette.register(
+            palette.Command("training.new", _("New training"), "plus", Action.TRAINING_SUBMIT, "training:job-submit")
+        )
+        palette.register_on_objects(searching.NEW_TRAINING)
         sweeps.register("training.begin_planned")
         preloads.PRELOADS.register("training.runs.param_fields.preload")
         request_schemas.register(SCHEMA)

@@ -52,15 +52,21 @@ class WorkersConfig(AppConfig):
         from accounts.access import ownership
         from accounts.presentation import audit_facts, audit_sentences
         from accounts.services import audit
+        from aiplatform.frame import badges
         from aiplatform.frame import navigation as side_bar
-        from aiplatform.lib import search, sweeps
+        from aiplatform.lib import palette, search, sweeps
+        from aiplatform.pages.home import approvals as home_approvals
+        from aiplatform.pages.home import sections as home_sections
         from workers import messages
         from workers.core import kinds
         from workers.core.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
         from workers.execution import reservations
         from workers.jobs import account_deletion, job_page, navigation, panels, searching
+        from workers.jobs import home as jobs_home
         from workers.jobs.output import causes, device_errors
         from workers.jobs.output.reporting import notes
+        from workers.resources.clusters import home as quota_home
+        from workers.resources.nodes import home as nodes_home
 
         audit.register_verbs(VERBS)
         audit_sentences.register(
@@ -86,7 +92,11 @@ class WorkersConfig(AppConfig):
             job_page.PANELS.register(panel)
         sweeps.register("workers.hand_over_sweep")
         search.register_many(searching.kinds_of_jobs)
-        side_bar.register(side_bar.Source("work", navigation.kinds_of_jobs))
+        palette.register_on_objects(*searching.JOB_COMMANDS)
+        side_bar.register(navigation.tabs_of_kinds, navigation.tabs)
+        badges.register(*navigation.BADGES)
+        home_sections.SECTIONS.register(nodes_home.ALARMS, jobs_home.JOBS, nodes_home.CLUSTER, quota_home.QUOTA)
+        home_approvals.SOURCES.register(jobs_home.APPROVALS, jobs_home.TIME_REQUESTS)
 
 
 def follow_groups() -> None:

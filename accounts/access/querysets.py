@@ -41,6 +41,10 @@ class OwnedQuerySet(QuerySet[Any]):
             return self
         return self.filter(Q(**{self.owner_path: user}) | self._shared_with(user, sharing.MANAGE))
 
+    def for_list(self) -> Self:
+        """With what the list shows."""
+        return self
+
     def _open_to(self, user: User, level: str) -> Self:
         if not user.is_authenticated:
             return self.none()
@@ -57,7 +61,21 @@ class OwnedQuerySet(QuerySet[Any]):
         return sharing.shared_with(user, *self.shared, level) if self.shared else Q()
 
 
-class PeopleQuerySet(QuerySet[Any]):
+class UnownedQuerySet(QuerySet[Any]):
+    """Rows without an owner: users who see them may change them, where they have the permission to."""
+
+    def visible_to(self, user: User) -> Self:
+        raise NotImplementedError
+
+    def editable_by(self, user: User) -> Self:
+        return self.visible_to(user)
+
+    def for_list(self) -> Self:
+        """With what the list shows."""
+        return self
+
+
+class PeopleQuerySet(UnownedQuerySet):
     """Accounts: administrators see all, everyone else sees themselves."""
 
     def visible_to(self, user: User) -> Self:
@@ -100,21 +118,21 @@ class PeopleQuerySet(QuerySet[Any]):
         return search.filter_by_text(self, text, "username", "nickname", "phone", "email")
 
 
-class AdministeredQuerySet(QuerySet[Any]):
+class AdministeredQuerySet(UnownedQuerySet):
     """Rows that only administrators see, such as roles and groups."""
 
     def visible_to(self, user: User) -> Self:
         return self if user.is_authenticated and user.can(Action.PEOPLE_MANAGE) else self.none()
 
 
-class OwnRowsQuerySet(QuerySet[Any]):
+class OwnRowsQuerySet(UnownedQuerySet):
     """Rows of one person, such as API tokens and secrets: everybody sees only their own."""
 
     def visible_to(self, user: User) -> Self:
         return self.filter(user=user) if user.is_authenticated else self.none()
 
 
-class AuditQuerySet(QuerySet[Any]):
+class AuditQuerySet(UnownedQuerySet):
     """Audit entries, for those who may read the trail. Rows are only ever added."""
 
     def visible_to(self, user: User) -> Self:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django_filters import Filter
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,8 +15,10 @@ from accounts.access.permissions import Action
 from accounts.models import Notification
 from accounts.services import notify
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, StrictMixin
+from aiplatform.lib.api import PlatformAPIView, StrictMixin
 from aiplatform.lib.message_field import MessageOut
+from aiplatform.objects.filters import ObjectFilters
+from aiplatform.objects.viewsets import ObjectViewSet, object_action
 
 
 class NotificationOut(OutMixin, serializers.ModelSerializer):
@@ -66,33 +68,21 @@ class ChoicesOut(serializers.Serializer):
         return notify.KINDS.names()
 
 
-class NotificationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class NotificationFilters(ObjectFilters):
+    unread = Filter("read_at", method=lambda rows, _name, word: rows.filter(read_at=None) if word == "1" else rows)
+
+
+class NotificationViewSet(ObjectViewSet):
     """The caller's own notifications, newest first. Filter: `unread=1`."""
 
-    needs = {
-        "list": Action.SELF_MANAGE,
-        "retrieve": Action.SELF_MANAGE,
-        "read": Action.SELF_MANAGE,
-        "read_all": Action.SELF_MANAGE,
-    }
-    asks = {"list": ("unread",)}
+    view_permission = change_permission = Action.SELF_MANAGE
     serializer_class = NotificationOut
-    queryset = Notification.objects.none()
+    filters = NotificationFilters
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Notification.objects.visible_to(user)
-        if self.action == "list" and self.request.query_params.get("unread") == "1":
-            rows = rows.filter(read_at=None)
-        return rows
-
-    @extend_schema(request=None, responses=NotificationOut)
-    @action(detail=True, methods=["post"])
-    def read(self, request: Request, pk: str) -> Response:
+    @object_action()
+    def read(self, notification: Notification) -> None:
         """Mark one as seen."""
-        user: Any = request.user
-        notify.mark_read(user=user, pk=self.get_object().pk)
-        return Response(NotificationOut(self.get_object()).data)
+        notify.mark_read(user=self.request.user, pk=notification.pk)
 
     @extend_schema(request=None, responses=ReadOut)
     @action(detail=False, methods=["post"], url_path="read-all")

@@ -161,6 +161,15 @@ class PersonOut(OutMixin, serializers.ModelSerializer):
         ]
 
 
+class PersonMade(PersonOut):
+    """A new account."""
+
+    password = serializers.CharField(required=False, help_text="Only where the platform generated it.")
+
+    class Meta(PersonOut.Meta):
+        fields = [*PersonOut.Meta.fields, "password"]
+
+
 class PersonIn(StrictMixin, serializers.Serializer):
     """A new account. Without a password the platform generates one and returns it once."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.contrib.auth import authenticate
@@ -10,7 +11,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied, Throttled
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +22,9 @@ from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.services import cluster_membership, passwords, people, roles, root_inside, second_factor, tokens
 from accounts.sign_in import lockout
-from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, parse_request
+from aiplatform.lib.api import PlatformAPIView, parse_request
+from aiplatform.objects.filters import ObjectFilters, Words
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet, ReplaceObject
 
 
 class TokenView(APIView):
@@ -86,22 +88,19 @@ class MeView(PlatformAPIView):
         return Response(serializers.MeOut(request.user).data)
 
 
-class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    needs = {
-        "list": Action.PEOPLE_MANAGE,
-        "retrieve": Action.PEOPLE_MANAGE,
-        "create": Action.PEOPLE_MANAGE,
-        "partial_update": Action.PEOPLE_MANAGE,
-    }
-    asks = {"list": ("q",)}
-    serializer_class = serializers.PersonOut
+class PersonFilters(ObjectFilters):
+    q = Words("username", "nickname", "phone", "email")
+
+
+class PersonViewSet(ChangeObject, ObjectViewSet):
+    view_permission = change_permission = Action.PEOPLE_MANAGE
+    serializer_class, change_serializer_class = serializers.PersonOut, serializers.PersonChange
+    filters = PersonFilters
 
     def get_queryset(self) -> Any:
-        people = User.objects.visible_to(self.request.user).prefetch_related("roles", "user_groups__roles")
-        text = self.request.query_params.get("q", "").strip()[:100]
-        return people.named(text) if text else people
+        return super().get_queryset().prefetch_related("roles", "user_groups__roles")
 
-    @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
+    @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonMade})
     def create(self, request: ApiRequest) -> Response:
         serializer = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
         facts = parse_request(serializer, people.check_free)
@@ -116,18 +115,9 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             body["password"] = facts["password"]
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
-    @extend_schema(request=serializers.PersonChange, responses=serializers.PersonOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        person: User = self.get_object()
-        serializer = serializers.PersonChange(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
-        self._change(person, wanted, by=request.user)
-        return Response(self.get_serializer(self.get_object()).data)
-
-    @staticmethod
     @transaction.atomic
-    def _change(person: User, wanted: dict[str, Any], *, by: User) -> None:
+    def change_object(self, person: User, **wanted: Any) -> None:
+        by: Any = self.request.user
         if facts := {key: wanted[key] for key in ("nickname", "email", "phone") if key in wanted}:
             people.update(user=person, **facts, by=by)
         if "roles" in wanted or "groups" in wanted:
@@ -145,59 +135,38 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             people.set_active(user=person, active=wanted["is_active"], by=by)
 
 
-MANAGED = dict.fromkeys(("list", "retrieve", "create", "update", "destroy"), Action.PEOPLE_MANAGE)
+class RoleViewSet(ReplaceObject, CreateObject, DeleteObject, ObjectViewSet):
+    view_permission = change_permission = Action.PEOPLE_MANAGE
+    serializer_class, create_serializer_class = serializers.RoleOut, serializers.RoleIn
+
+    def service_check(self) -> Any:
+        return partial(roles.check_role_name, role=self.get_object() if self.action == "update" else None)
+
+    def create_object(self, **values: Any) -> Role:
+        return roles.create(**values, by=self.request.user)
+
+    def replace_object(self, role: Role, **values: Any) -> Role:
+        return roles.update(role=role, **values, by=self.request.user)
+
+    def delete_object(self, role: Role) -> None:
+        roles.delete(role=role, by=self.request.user)
 
 
-class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    needs = MANAGED
-    serializer_class = serializers.RoleOut
-
-    def get_queryset(self) -> Any:
-        return Role.objects.visible_to(self.request.user)
-
-    def _fields(self, request: ApiRequest, role: Role | None = None) -> dict[str, Any]:
-        return parse_request(serializers.RoleIn(data=request.data), roles.check_role_name, role=role)
-
-    @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
-    def create(self, request: ApiRequest) -> Response:
-        return Response(self.get_serializer(roles.create(**self._fields(request), by=request.user)).data, status=201)
-
-    @extend_schema(request=serializers.RoleIn, responses=serializers.RoleOut)
-    def update(self, request: ApiRequest, pk: str) -> Response:
-        role: Role = self.get_object()
-        return Response(
-            self.get_serializer(roles.update(role=role, **self._fields(request, role), by=request.user)).data
-        )
-
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        roles.delete(role=self.get_object(), by=request.user)
-        return Response(status=204)
-
-
-class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    needs = MANAGED
-    serializer_class = serializers.GroupOut
+class GroupViewSet(ReplaceObject, CreateObject, DeleteObject, ObjectViewSet):
+    view_permission = change_permission = Action.PEOPLE_MANAGE
+    serializer_class, create_serializer_class = serializers.GroupOut, serializers.GroupIn
 
     def get_queryset(self) -> Any:
-        return UserGroup.objects.visible_to(self.request.user).prefetch_related("roles", "users")
+        return super().get_queryset().prefetch_related("roles", "users")
 
-    def _fields(self, request: ApiRequest, group: UserGroup | None = None) -> dict[str, Any]:
-        serializer = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
-        return parse_request(serializer, roles.check_group_name, group=group)
+    def service_check(self) -> Any:
+        return partial(roles.check_group_name, group=self.get_object() if self.action == "update" else None)
 
-    @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
-    def create(self, request: ApiRequest) -> Response:
-        return Response(
-            self.get_serializer(roles.create_group(**self._fields(request), by=request.user)).data, status=201
-        )
+    def create_object(self, **values: Any) -> UserGroup:
+        return roles.create_group(**values, by=self.request.user)
 
-    @extend_schema(request=serializers.GroupIn, responses=serializers.GroupOut)
-    def update(self, request: ApiRequest, pk: str) -> Response:
-        group: UserGroup = self.get_object()
-        return Response(
-            self.get_serializer(roles.update_group(group=group, **self._fields(request, group), by=request.user)).data
-        )
+    def replace_object(self, group: UserGroup, **values: Any) -> UserGroup:
+        return roles.update_group(group=group, **values, by=self.request.user)
 
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        roles.delete_group(group=self.get_object(), by=request.user)
-        return Response(status=204)
+    def delete_object(self, group: UserGroup) -> None:
+        roles.delete_group(group=group, by=self.request.user)

@@ -87,7 +87,7 @@ class CodeForm(forms.Form):
     """A code from the phone, or a recovery code."""
 
     code = forms.CharField(
-        label=_("Code"),
+        label=pgettext_lazy("second factor", "Code"),
         max_length=40,
         widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "text", "spellcheck": "false"}),
     )

@@ -1,6 +1,7 @@
 """Tables of people: accounts, rights, keys, notifications, the audit trail."""
 
 from accounts.models.audit import AuditEntry
+from accounts.models.credentials import Identity, RecoveryCode, RegistrationPolicy, SecondFactor, SshKey, UserSession
 from accounts.models.imports import PeopleImport
 from accounts.models.notices import Delivery, NoticeChoices, Notification
 from accounts.models.people import (
@@ -14,7 +15,6 @@ from accounts.models.people import (
     UserGroup,
 )
 from accounts.models.secrets import NamedSecret
-from accounts.models.sign_in import Identity, RecoveryCode, RegistrationPolicy, SecondFactor, SshKey, UserSession
 
 __all__ = [
     "ApiToken",

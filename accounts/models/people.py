@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Model
 from django.db.models.functions import Lower
 from django.utils.timezone import now
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import ADMIN_ONLY, Action, known_actions
@@ -30,7 +30,7 @@ class Role(models.Model):
 
     name = models.CharField(_("name"), max_length=50, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
-    preset = models.BooleanField(_("preset"), default=False, editable=False)
+    preset = models.BooleanField(pgettext_lazy("role", "preset"), default=False, editable=False)
     actions = models.JSONField(_("actions"), default=list)  # list of Action values
 
     objects = AdministeredQuerySet.as_manager()
@@ -88,6 +88,14 @@ _ACTIONS = PreparedQuery(
 )
 
 
+class Guide(models.TextChoices):
+    """Whether the home page shows the first-run guide."""
+
+    AUTO = "", _("Until completed")
+    SHOWN = "shown", _("Shown")
+    HIDDEN = "hidden", _("Hidden")
+
+
 class User(AbstractUser):
     """A person. What they may do comes from their roles and their groups' roles."""
 
@@ -109,6 +117,7 @@ class User(AbstractUser):
     root_allowed = models.BooleanField(default=False, editable=False)  # by an administrator: may switch it on
     root_inside = models.BooleanField(default=False, editable=False)  # by the person: forms offer it
     annotator_keys = models.JSONField(default=dict, blank=True, editable=False)  # {act: [key, …]}, what differs
+    guide = models.CharField(max_length=6, choices=Guide, blank=True, default=Guide.AUTO, editable=False)
     must_change_password = models.BooleanField(default=False)  # another person knows the password
     awaiting = models.BooleanField(default=False, editable=False)  # registered, not let in yet
     deleted_at = models.DateTimeField(null=True, editable=False)  # the name stays taken, the facts are gone

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.access.permissions import ACTION_LABELS, PRESET_ROLES
 from accounts.models import ApiToken
@@ -32,7 +32,7 @@ LABELS: dict[str, Any] = {
     "description": gettext_lazy("description"),
     "device": gettext_lazy("device"),
     "email": gettext_lazy("e-mail"),
-    "enabled": gettext_lazy("on"),
+    "enabled": pgettext_lazy("fact", "on"),
     "expires_at": gettext_lazy("expires"),
     "fields": gettext_lazy("fields"),
     "fingerprint": gettext_lazy("fingerprint"),

@@ -41,7 +41,7 @@ def add_display(entries: Iterable[Any], *, reader: User) -> None:
     urls = {kind: _urls(kind, numbers, reader) for kind, numbers in wanted.items() if numbers}
     names = dict(clusters.choices()) if any("clusters" in row.facts for row in rows) else {}
     for row in rows:
-        text = str(audit.label_of(row.verb))
+        text = audit.label_of(row.verb)
         row.words = text if text.endswith("：") else f"{text} "
         row.told = audit_facts.to_texts(_with_names(row.facts, names))
         row.who_url = urls.get("accounts.user", {}).get(row.actor_id or 0, "")

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,9 +26,8 @@ from django.db.models import Model
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry, User
-from aiplatform.lib import files, stamps
+from aiplatform.lib import files, stamps, wording
 from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.registry import Registry
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 log = logging.getLogger(__name__)
@@ -37,26 +37,20 @@ _DEFERRED = ("actor_id", "actor", "behind", "verb", "target", "facts", "address"
 _SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Verb:
-    """A kind of action: the name that scripts match on, and its label for the page."""
-
-    name: str
-    label: Any  # lazily translated
+#: Add actions: name → label, lazily translated. Other apps call it from AppConfig.ready().
+register_verbs = partial(wording.register, "audit")
 
 
-VERBS: Registry[Verb] = Registry("act")
-
-
-def register_verbs(labels: Mapping[str, Any]) -> None:
-    """Add actions: name → label, lazily translated. Other apps call it from AppConfig.ready()."""
-    VERBS.register(*(Verb(name, label) for name, label in labels.items()))
-
-
-def label_of(verb: str) -> Any:
+def label_of(verb: str) -> str:
     """Return the label of the action; its name if no installed app registered it."""
-    entry = VERBS.find(verb)
-    return entry.label if entry else verb.replace("_", " ")
+    label = wording.WORDINGS.find(f"audit.{verb}")
+    return label.format({}) if label else verb.replace("_", " ")
+
+
+def verb_choices() -> list[tuple[str, str]]:
+    """Return the registered actions with their labels, by label."""
+    names = [code.removeprefix("audit.") for code in wording.WORDINGS.codes() if code.startswith("audit.")]
+    return sorted(((name, label_of(name)) for name in names), key=lambda choice: choice[1])
 
 
 register_verbs(
@@ -159,7 +153,7 @@ def record(
 
     Args:
         actor: who did it; None or an anonymous user for a stranger or the platform itself.
-        verb: a short word in the past tense, see `VERBS`; scripts match on it.
+        verb: a short word in the past tense, see `register_verbs`; scripts match on it.
         target: the row it was done to, or its name. Rows are named by number and word, not referred to.
         facts: what else a reader wants to know, as plain JSON; values of names like "password" are left out.
     """

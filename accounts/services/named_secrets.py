@@ -111,7 +111,7 @@ def add(*, user: User, name: str, value: str, note: str = "") -> NamedSecret:
     """Store a value under a new name.
 
     Raises:
-        Invalid: see `check_name` and `check_value`; or the person has `MOST` already.
+        Invalid: see `check_name` and `check_value`; or the person has `MAX_SECRETS` already.
         NameTaken: the person has one of this name.
     """
     value, refusals = written(value), Refusals()

@@ -40,7 +40,7 @@ CLAIMS = Claims(ttl=timedelta(minutes=2), epoch="attempts")
 RETENTION = timedelta(days=30)
 NOTIFICATION_RETENTION = timedelta(days=180)
 AT_ONCE = 200
-MOST_TITLE, MOST_TEXT = 200, 1000  # characters
+MAX_TITLE_LENGTH, MAX_TEXT_LENGTH = 200, 1000  # characters
 NOTHING = Message()
 SIGNING, BEARER = "signing", "bearer"  # what is sealed in a row: a key to sign with, a word that proves who sends it
 BUSY_S = 45.0
@@ -199,7 +199,7 @@ def _send(row: Delivery) -> None:
 
 def _mail(row: Delivery) -> None:
     link = f"{settings.SITE_URL}{row.url}" if row.url else ""
-    title, text = _title_of(row), str(row.text)[:MOST_TEXT]
+    title, text = _title_of(row), str(row.text)[:MAX_TEXT_LENGTH]
     body = "\n\n".join(filter(None, (title, text, link, "aiplatform")))
     headers = {
         "Message-ID": f"<delivery-{row.pk}-{int(row.created_at.timestamp())}@aiplatform>",
@@ -224,7 +224,7 @@ def _webhook(row: Delivery) -> None:
             "id": row.key,
             "kind": row.kind,
             "title": _title_of(row),
-            "text": str(row.text)[:MOST_TEXT],
+            "text": str(row.text)[:MAX_TEXT_LENGTH],
             "facts": dict(row.title.facts),  # what the title says, for programs
             "url": f"{settings.SITE_URL}{row.url}" if row.url else "",
             "created_at": row.created_at.isoformat(),
@@ -269,7 +269,7 @@ def _proofs(row: Delivery, body: bytes) -> dict[str, str]:
 
 def _title_of(row: Delivery) -> str:
     """One line, whatever names stand in it."""
-    return " ".join(str(row.title).split())[:MOST_TITLE]
+    return " ".join(str(row.title).split())[:MAX_TITLE_LENGTH]
 
 
 def _to_message(exc: Exception) -> Message:

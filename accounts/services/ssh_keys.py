@@ -90,7 +90,7 @@ def add(*, user: User, name: str, line: str) -> SshKey:
     """Store a public key; without a name it is called by its comment.
 
     Raises:
-        Invalid: see `parse`; or the person has `MOST` already.
+        Invalid: see `parse`; or the person has `MAX_KEYS` already.
         KeyTaken: the key is known here. The sentence does not say whose it is.
     """
     kind, public_key, fingerprint = parse(line)

@@ -55,7 +55,9 @@ class TakeOverMiddleware:
         if request.path.startswith("/api/"):
             body = problem(403, "acting_for_another", sentence, request=request)
             return JsonResponse(body, status=403, content_type="application/problem+json")
-        return render(request, "refused.html", {"refusal": NotAllowed(sentence)}, status=403)
+        return render(
+            request, "refused.html", {"refusal": NotAllowed(sentence), "code": "acting_for_another"}, status=403
+        )
 
 
 class OriginMiddleware:

@@ -61,7 +61,7 @@ def trail(request: SignedInRequest) -> HttpResponse:
     context = {
         "page": entries,
         "filters": filters,
-        "verbs": sorted(((verb.name, str(verb.label)) for verb in audit.VERBS), key=lambda item: item[1]),
+        "verbs": audit.verb_choices(),
         "query": query.urlencode(),
     }
     return render(request, "accounts/_audit_rows.html" if request.htmx else "accounts/audit.html", context)

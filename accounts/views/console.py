@@ -1,8 +1,6 @@
-"""The console of the user management: counts, who waits, the last acts."""
+"""Who may register."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -13,8 +11,6 @@ from django.utils.translation import gettext as _
 from accounts.access.permissions import Action
 from accounts.forms.own import RegistrationPolicyForm
 from accounts.http import SignedInRequest
-from accounts.models import AuditEntry, Role, User, UserGroup
-from accounts.presentation import audit_sentences
 from accounts.services import registration
 from aiplatform.lib.pages import needs
 
@@ -33,19 +29,5 @@ def registration_policy(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.PEOPLE_MANAGE)
 def console(request: SignedInRequest) -> HttpResponse:
-    """Counts of people, groups and roles, each with its way to a new one."""
-    people = User.objects.visible_to(request.user)
-    last: list[Any] = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
-    audit_sentences.add_display(last, reader=request.user)
-    roles = Role.objects.visible_to(request.user)
-    context = {
-        "people": people.count(),
-        "active": people.filter(is_active=True).count(),
-        "awaiting": people.filter(awaiting=True).count(),
-        "waiting": people.without_rights().count(),
-        "groups": UserGroup.objects.visible_to(request.user).count(),
-        "roles": roles.count(),
-        "custom": roles.filter(preset=False).count(),
-        "last": last,
-    }
-    return render(request, "accounts/console.html", context)
+    """Redirect to the users: the URL of a page that no longer exists."""
+    return redirect("accounts:people")

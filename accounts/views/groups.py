@@ -20,24 +20,54 @@ from accounts.http import SignedInRequest
 from accounts.models import User, UserGroup
 from accounts.presentation.orders import GROUPS
 from accounts.services import roles
-from accounts.views.people import counts
-from aiplatform.lib import search
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.objects.filters import ObjectFilters, Words
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, MainColumn, Table
 
 
 def _group(request: SignedInRequest, pk: int) -> UserGroup:
     return get_object_or_404(UserGroup.objects.visible_to(request.user), pk=pk)
 
 
-@needs(Action.PEOPLE_MANAGE)
-def group_list(request: SignedInRequest) -> HttpResponse:
-    """List groups with their roles and number of members, by name. htmx gets the table alone."""
-    rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(member_count=Count("users"))
-    matches = search.filter_by_text(rows, request.GET.get("q", "")[: search.MAX_QUERY_LENGTH], "name", "description")
-    context = {"page": GROUPS.page(request, matches)}
-    if request.htmx:
-        return render(request, "accounts/_group_table.html", context)
-    return render(request, "accounts/group_list.html", context | {"counts": counts(request.user)})
+class GroupFilters(ObjectFilters):
+    search = Words("name", "description", label=gettext_lazy("Name or description"))
+    orders = GROUPS
+
+
+class GroupPages(ObjectPages[UserGroup]):
+    """The list of groups, and the action that deletes one; its members keep their own roles."""
+
+    model, filters = UserGroup, GroupFilters
+    namespace, basename, path = "accounts", "group", "people/groups/"
+    url_names = {"list": "groups", "detail": "group"}
+    view_permission = change_permission = Action.PEOPLE_MANAGE
+    table = Table(
+        MainColumn(gettext_lazy("Name"), "row.name", sort="name"),
+        Column(gettext_lazy("Description"), "row.description"),
+        Column(
+            gettext_lazy("Roles"),
+            '{% for role in row.roles.all %}<span class="tag">{{ role.label }}</span> {% endfor %}',
+        ),
+        Column(gettext_lazy("Users"), "row.member_count|count", sort="people", kind="num"),
+        Column(gettext_lazy("Created"), "row.created_at|ago", sort="made", kind="time"),
+        Column(gettext_lazy("Actions"), template="accounts/_group_buttons.html", kind="actions"),
+    )
+    region, art, title = "groups", "people", gettext_lazy("Groups")
+    parents = (("accounts:people", gettext_lazy("Users")),)
+    lead = gettext_lazy("A group grants its roles to all members.")
+    filter_label, no_match_text = gettext_lazy("Filter groups"), gettext_lazy("No group matches.")
+    empty_text = gettext_lazy("No groups yet. A group grants the same roles to several users at once.")
+    new_title = gettext_lazy("New group")
+    delete_shows_refusals = False
+    table_template = "accounts/_group_table.html"
+
+    def rows(self, request: SignedInRequest, which: str = "visible_to") -> Any:
+        return super().rows(request, which).prefetch_related("roles").annotate(member_count=Count("users"))
+
+    def remove(self, request: SignedInRequest, row: UserGroup) -> None:
+        roles.delete_group(group=row, by=request.user)
+        messages.success(request, _("Group %(name)s deleted.") % {"name": row.name})
 
 
 @needs(Action.PEOPLE_MANAGE)
@@ -112,15 +142,3 @@ def group_leave(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     roles.remove_member(group=group, person=who, by=request.user)
     messages.success(request, _("%(name)s was removed from this group.") % {"name": who})
     return redirect("accounts:group", group.pk)
-
-
-@require_POST
-@needs(Action.PEOPLE_MANAGE)
-def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a group; its members keep their own roles."""
-    group = _group(request, pk)
-    if not is_name_confirmed(request, group.name):
-        return redirect("accounts:group", group.pk)
-    roles.delete_group(group=group, by=request.user)
-    messages.success(request, _("Group %(name)s deleted.") % {"name": group.name})
-    return redirect("accounts:groups")

@@ -38,15 +38,6 @@ from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.pages import errors_shown_on, needs
 
 
-def counts(user: User) -> dict[str, int]:
-    """How many people, groups and roles there are: the tabs of these pages."""
-    return {
-        "people": User.objects.visible_to(user).count(),
-        "groups": UserGroup.objects.visible_to(user).count(),
-        "roles": Role.objects.visible_to(user).count(),
-    }
-
-
 def _person(request: SignedInRequest, pk: int) -> User:
     return get_object_or_404(User.objects.visible_to(request.user), pk=pk)
 
@@ -97,7 +88,6 @@ def person_list(request: SignedInRequest) -> HttpResponse:
         return render(request, "accounts/_person_table.html", context)
     roles = [(role.pk, role.label) for role in Role.objects.visible_to(request.user)]
     context |= {
-        "counts": counts(request.user),
         "roles": [*roles, ("none", _("Without permissions"))],
         "groups": [(group.pk, group.name) for group in UserGroup.objects.visible_to(request.user)],
         "states": STATES,

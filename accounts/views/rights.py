@@ -27,24 +27,48 @@ from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
 from accounts.presentation.orders import ROLES
 from accounts.services import ceiling, roles
-from accounts.views.people import counts
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.objects.filters import ObjectFilters
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, MainColumn, Table
 
 
 def _role(request: SignedInRequest, pk: int) -> Role:
     return get_object_or_404(Role.objects.visible_to(request.user), pk=pk)
 
 
-@needs(Action.PEOPLE_MANAGE)
-def role_list(request: SignedInRequest) -> HttpResponse:
-    """Preset roles first, then custom ones, unless `?ordering=` says otherwise. htmx gets the table alone."""
-    rows = Role.objects.visible_to(request.user).annotate(
-        people_count=Count("users", distinct=True), group_count=Count("user_groups", distinct=True)
+class RoleFilters(ObjectFilters):
+    orders = ROLES
+
+
+class RolePages(ObjectPages[Role]):
+    """The list of roles, preset ones first, and the action that deletes a custom one."""
+
+    model, filters = Role, RoleFilters
+    namespace, basename, path = "accounts", "role", "people/roles/"
+    url_names = {"list": "roles", "detail": "role"}
+    view_permission = change_permission = Action.PEOPLE_MANAGE
+    table = Table(
+        MainColumn(gettext_lazy("Name"), "row.label", sort="name"),
+        Column(gettext_lazy("Description"), "row.about"),
+        Column(gettext_lazy("Type"), template="accounts/_role_type.html", sort="kind"),
+        Column(gettext_lazy("Users"), "row.people_count|count", sort="people", kind="num"),
+        Column(gettext_lazy("Groups"), "row.group_count|count", sort="groups", kind="num"),
+        Column(gettext_lazy("Actions"), template="accounts/_role_buttons.html", kind="actions"),
     )
-    context = {"page": ROLES.page(request, rows)}
-    if request.htmx:
-        return render(request, "accounts/_role_table.html", context)
-    return render(request, "accounts/role_list.html", context | {"counts": counts(request.user)})
+    region, title, new_title = "roles", gettext_lazy("Roles"), gettext_lazy("New role")
+    parents = (("accounts:people", gettext_lazy("Users")),)
+    lead = gettext_lazy("A role is a set of permissions.")
+    delete_shows_refusals = False
+    table_template = "accounts/_role_table.html"
+
+    def rows(self, request: SignedInRequest, which: str = "visible_to") -> Any:
+        counted = {"people_count": Count("users", distinct=True), "group_count": Count("user_groups", distinct=True)}
+        return super().rows(request, which).annotate(**counted)
+
+    def remove(self, request: SignedInRequest, row: Role) -> None:
+        roles.delete(role=row, by=request.user)
+        messages.success(request, _("Role %(name)s deleted.") % {"name": row.name})
 
 
 @needs(Action.PEOPLE_MANAGE)
@@ -140,15 +164,3 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
     return _page(request, role, groups=form, status=422)
-
-
-@require_POST
-@needs(Action.PEOPLE_MANAGE)
-def role_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a custom role."""
-    role = _role(request, pk)
-    if not is_name_confirmed(request, role.name):
-        return redirect("accounts:role", role.pk)
-    roles.delete(role=role, by=request.user)
-    messages.success(request, _("Role %(name)s deleted.") % {"name": role.name})
-    return redirect("accounts:roles")

@@ -97,7 +97,7 @@ def build(venv: Path, packages: list[str], hashes: Path) -> None:
         )
     see_room(venv.parent, 3 * GIB)
     make(venv)
-    log(f"Installing {len(packages)} packages, once; this takes some minutes …")
+    log(f"Installing {len(packages)} packages once; this takes a few minutes …")
     install(venv / "bin" / "python", packages, hashes)
     note_origin(venv, "the package index")
     log(f"Ready after {time.monotonic() - started:.0f} s.")
@@ -115,11 +115,11 @@ def build_from(bundle: bundles.Bundle, venv: Path, packages: list[str], *, gate:
     bundle.see_that_it_fits(packages, __version__, gate=gate)
     see_room(venv.parent, bundle.room_needed())
     if bundle.is_folder and (changed := bundle.changed_sources(bundle.path)):
-        log(f"Beware: not as they were packed: {bundles.some(changed)}.")
-    log(f"Proving what {bundle.path} holds …")
+        log(f"Warning: modified since packing: {bundles.some(changed)}.")
+    log(f"Verifying the contents of {bundle.path} …")
     with bundle.wheels(venv.parent) as wheels:
         make(venv, "--without-pip")
-        log(f"Installing {len(packages)} packages from it, once; this takes a minute or two …")
+        log(f"Installing {len(packages)} packages from it once; this takes a minute or two …")
         own = next(wheels.glob("pip-*.whl"))
         arguments = ["--no-index", "--find-links", str(wheels), f"pip=={bundles.pin_of(own.name)[1]}", *packages]
         python = venv / "bin" / "python"
@@ -133,8 +133,8 @@ def see_room(folder: Path, needed: int) -> None:
     free = bundles.free_bytes(folder)
     if free < needed:
         sys.exit(
-            f"{free / GIB:.1f} GiB are free at {folder}; installing takes {needed / GIB:.1f}. "
-            "Make room and run the same command again."
+            f"{free / GIB:.1f} GiB are free at {folder}; the installation needs {needed / GIB:.1f}. Free space "
+            "and run the same command again."
         )
 
 
@@ -142,13 +142,13 @@ def make(venv: Path, *options: str) -> None:
     """Make an empty environment unless there is one, and pip in it where no option forbids that."""
     if (venv / "bin" / "python").exists() and (options or (venv / "bin" / "pip").exists()):
         return
-    log(f"Making {venv} …")
+    log(f"Creating {venv} …")
     command = [sys.executable, "-m", "venv", *options, str(venv)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         sys.exit(
-            f"Could not make {venv}: {(made.stderr or made.stdout).strip()[-400:]}\n"
-            "On Debian and Ubuntu this usually means: apt install python3-venv."
+            f"Could not create {venv}: {(made.stderr or made.stdout).strip()[-400:]}\nOn Debian and Ubuntu this "
+            "usually means: apt install python3-venv."
         )
 
 
@@ -226,24 +226,26 @@ def pip(
         return
     text = "\n".join(tail)
     if "No space left" in text:
-        remedy = "The disk is full. Make room and run the same command; it goes on where it stopped."
+        remedy = "The disk is full. Free space and run the same command; it continues where it stopped."
     elif "DO NOT MATCH THE HASHES" in text:
         remedy = (
-            "The package index delivered a file that differs from the tested one. Use another index (PIP_INDEX_URL), "
-            f"or install the packages yourself and set AIP_BOOTSTRAP=0; {HASHES} names what can replace each of them."
+            "The package index delivered a file that differs from the tested one. Use another index "
+            f"(PIP_INDEX_URL), or install the packages yourself and set AIP_BOOTSTRAP=0; {HASHES} names "
+            "replacements for each of them."
         )
     elif own is not None:
-        remedy = "Nothing was asked of a network. Mend what pip names above, or make the bundle anew."
+        remedy = "The network was not used. Fix the problem named by pip above, or create the bundle again."
     elif re.search(
         r"NewConnectionError|Temporary failure in name|Network is unreachable|ConnectTimeout|No matching", text
     ):
         remedy = (
-            "The package index did not answer or lacks this package. Check the network or proxy (HTTPS_PROXY), or "
-            "point pip at your own mirror or wheel folder (PIP_INDEX_URL, PIP_FIND_LINKS), then run the same command. "
-            "Without any network: --bundle FILE, a file that `manage.py bundle` makes where there is one."
+            "The package index does not respond or lacks this package. Check the network or proxy (HTTPS_PROXY), "
+            "or point pip at your own mirror or wheel folder (PIP_INDEX_URL, PIP_FIND_LINKS), then run the same "
+            "command. Without a network: --bundle FILE, a file created by `manage.py bundle` on a computer with "
+            "a network."
         )
     else:
-        remedy = "Mend what pip names above and run the same command; it goes on where it stopped."
+        remedy = "Fix the problem named by pip above and run the same command; it continues where it stopped."
     act = "fetch" if verb == "wheel" else verb
     sys.exit(f"{text}\n\nCould not {act} {what}. {remedy}")
 

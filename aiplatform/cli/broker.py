@@ -40,8 +40,8 @@ def binary() -> str:
                 path.chmod(path.stat().st_mode | stat.S_IXUSR)
                 return str(path)
     raise NoBroker(
-        "No broker for this processor is packaged. Install valkey or redis (apt install redis-server), or set "
-        "AIP_REDIS_URL to a server you run."
+        "No broker is packaged for this CPU. Install valkey or redis (apt install redis-server), or set "
+        "AIP_REDIS_URL to your own server."
     )
 
 
@@ -100,13 +100,13 @@ def report_until_it_answers(url: str) -> None:
             reported_at = time.monotonic()
             output.line(
                 "up",
-                f"{problem} Until then jobs do not start and pages do not update by themselves. Start that server or "
-                "correct AIP_REDIS_URL; without the variable `up` starts a broker of its own.",
+                f"{problem} Until then jobs do not start and pages do not update. Start that server or correct "
+                "AIP_REDIS_URL; without the variable `up` starts its own broker.",
                 colour="31",
             )
         time.sleep(ASK_S)
     if reported_at > 0:
-        output.line("up", "the broker of AIP_REDIS_URL answers now", colour="32")
+        output.line("up", "the broker of AIP_REDIS_URL responds now", colour="32")
 
 
 def problem_of(url: str) -> str:
@@ -128,9 +128,9 @@ def problem_of(url: str) -> str:
             link.sendall(_command("AUTH", *credentials) if parts.password else _command("PING"))
             answer = link.recv(512).decode(errors="replace")
     except OSError as exc:
-        return f"The broker of AIP_REDIS_URL ({where}) does not answer ({exc.strerror or exc})."
+        return f"The broker of AIP_REDIS_URL ({where}) does not respond ({exc.strerror or exc})."
     if answer.startswith("-"):
-        return f"The broker of AIP_REDIS_URL ({where}) refuses commands ({answer[1:].strip()})."
+        return f"The broker of AIP_REDIS_URL ({where}) rejects commands ({answer[1:].strip()})."
     if not answer.startswith("+"):
         return f"The server of AIP_REDIS_URL ({where}) is not a Redis server."
     return ""

@@ -153,11 +153,11 @@ class Bundle:
         try:
             self.manifest = Manifest.from_json(self._first())
         except FileNotFoundError as exc:
-            raise Refused(f"{exc.filename} does not exist. Give the bundle's file, or the folder it is in.") from exc
+            raise Refused(f"{exc.filename} does not exist. Specify the bundle file, or its folder.") from exc
         except OSError as exc:
             raise Refused(f"{path} cannot be read ({exc.strerror or exc}).") from exc
         except (tarfile.TarError, EOFError, ValueError) as exc:
-            raise Refused(f"{path} is no bundle of this program, or damaged at its beginning ({exc}).") from exc
+            raise Refused(f"{path} is not a bundle of this program, or its beginning is damaged ({exc}).") from exc
 
     def _first(self) -> bytes:
         if self.is_folder:
@@ -188,39 +188,41 @@ class Bundle:
         if here.python != there.python:
             command = f"python{there.python.split()[-1]}"
             problems.append(
-                f"It is for {there.python}, this is {here.python}: start it by {command}, or make a bundle with "
-                f"this Python on a machine that has a network."
+                f"It is for {there.python}, this is {here.python}: start it with {command}, or create a bundle "
+                "with this Python on a computer with a network."
             )
         if here.kind != there.kind:
-            problems.append(f"It is for {there.kind}, this is {here.kind}: make one on such a machine.")
+            problems.append(f"The bundle is for {there.kind}, this is {here.kind}: create one on such a computer.")
         elif there.glibc and numbers(here.glibc) < numbers(there.glibc):
             problems.append(
-                f"Its packages need glibc {there.glibc}, here is {here.glibc or 'another C library'}: make one on a "
-                "machine like this."
+                f"The packages need glibc {there.glibc}, here is {here.glibc or 'another C library'}: create one "
+                "on a computer like this."
             )
         if gate and "gate" not in self.manifest.extras:
             problems.append(
-                "It has no packages of the gate (pytest and others), so `manage.py test` cannot run from it: make one "
-                "with `manage.py bundle --extra gate`."
+                "The bundle has no packages of the gate (pytest and others), so `manage.py test` cannot run from "
+                "it: create one with `manage.py bundle --extra gate`."
             )
         elif missing := [line for line in packages if line not in self.manifest.packages]:
             problems.append(self._other_source(missing, version))
         if problems:
-            raise Refused("\n".join([f"{self.path} does not do here.", *problems]))
+            raise Refused("\n".join([f"{self.path} does not fit this system.", *problems]))
 
     def _other_source(self, missing: list[str], version: str) -> str:
         """Say why the lock of the source that is here wants more than the bundle has."""
         there = self.manifest.version
         age = "older" if numbers(version) < numbers(there) else "newer" if numbers(version) > numbers(there) else ""
         compared = (
-            f"{version}, {age} than the bundle's {there}," if age else f"{version} as in the bundle, but changed:"
+            f"{version}, {age} than the bundle's {there}," if age else f"{version} as in the bundle, but modified:"
         )
         remedy = (
             f"Remove {self.path / FOLDER} to install from the package index instead"
             if self.is_folder
             else f"Use the source inside (tar -xf {self.path}; then {self.top}/manage.py)"
         )
-        return f"The source here is {compared} and needs {some(missing)}. {remedy}, or make a bundle from this source."
+        return (
+            f"The source here is {compared} and needs {some(missing)}. {remedy}, or create a bundle from this source."
+        )
 
     @contextmanager
     def wheels(self, temp_root: Path) -> Iterator[Path]:
@@ -260,7 +262,7 @@ class Bundle:
                         continue
                     file = tar.extractfile(member) if member.isfile() else None
                     if file is None:
-                        raise self._damaged(f"{member.name} is no file")
+                        raise self._damaged(f"{member.name} is not a file")
                     with (folder / name).open("xb") as out:
                         self._copy(name, file, out, todo.pop(name))
         except (tarfile.TarError, EOFError) as exc:
@@ -276,10 +278,10 @@ class Bundle:
             if out is not None:
                 out.write(block)
         if (size, digest.hexdigest()) != facts:
-            raise self._damaged(f"{name} is not what was packed")
+            raise self._damaged(f"{name} differs from the packed file")
 
     def _damaged(self, what: str) -> Refused:
-        return Refused(f"{self.path} is damaged: {what}. Copy the bundle to this machine again.")
+        return Refused(f"{self.path} is damaged: {what}. Copy the bundle to this computer again.")
 
     def changed_sources(self, root: Path) -> list[str]:
         """Return the files of the source below `root` that are not what was packed."""

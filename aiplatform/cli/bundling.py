@@ -48,24 +48,26 @@ FREE_BYTES = (
 def main(argv: list[str]) -> int:
     """Make the bundle and say where it is, how large, and what to do with it."""
     parser = argparse.ArgumentParser(prog="manage.py bundle", description=__doc__)
-    parser.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help="where to lay it (default: here)")
     parser.add_argument(
-        "--extra", action="append", choices=EXTRAS, default=[], help="gate: also what `manage.py test` needs"
+        "--to", type=Path, default=Path(), metavar="FOLDER", help="target folder (default: current folder)"
+    )
+    parser.add_argument(
+        "--extra", action="append", choices=EXTRAS, default=[], help="gate: include the packages for `manage.py test`"
     )
     options = parser.parse_args(argv)
     started = time.monotonic()
     # an end from outside cleans up, too
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended before the bundle was whole; nothing of it stays."))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped before the bundle was complete; nothing is kept."))
     try:
         made = make(ROOT, options.to.expanduser().absolute(), extras=sorted(set(options.extra)))
     except Refused as exc:
         print(exc, file=sys.stderr)
         return 1
     except OSError as exc:
-        print(f"{exc.filename or options.to}: {exc.strerror or exc}. No bundle was made.", file=sys.stderr)
+        print(f"{exc.filename or options.to}: {exc.strerror or exc}. No bundle was created.", file=sys.stderr)
         return 1
-    print(f"{made}: {made.stat().st_size / 1024**2:.0f} MiB, made in {time.monotonic() - started:.0f} s.")
-    print("On a machine without a network, one command unpacks it and one starts it:")
+    print(f"{made}: {made.stat().st_size / 1024**2:.0f} MiB, created in {time.monotonic() - started:.0f} s.")
+    print("On a computer without a network, one command unpacks it and one starts it:")
     print(f"  tar -xf {made.name}\n  python3 {top()}/manage.py up")
     return 0
 
@@ -83,9 +85,7 @@ def make(root: Path, to: Path, *, extras: list[str]) -> Path:
     """
     to.mkdir(parents=True, exist_ok=True)
     if free_bytes(to) < FREE_BYTES:
-        raise Refused(
-            f"{free_bytes(to) / bootstrap.GIB:.1f} GiB are free at {to}; making a bundle takes 2, or 7 with CUDA."
-        )
+        raise Refused(f"{free_bytes(to) / bootstrap.GIB:.1f} GiB are free at {to}; a bundle needs 2, or 7 with CUDA.")
     names, commit, when = sources(root)
     lines = bootstrap.wanted((root / bootstrap.LOCK).read_text(), with_tests="gate" in extras)
     work = Path(tempfile.mkdtemp(prefix=".aiplatform-bundle-", dir=to))
@@ -118,9 +118,9 @@ def sources(root: Path) -> tuple[list[str], str, int]:
     names = sorted(name for name in _git(root, "ls-files", "-z").split("\0") if (root / name).is_file())
     commit, changed = _git(root, "rev-parse", "HEAD").strip(), _git(root, "status", "--porcelain", "-uno").strip()
     if changed:
-        bootstrap.log("Files were changed since the last commit; they go in as they are now.")
+        bootstrap.log("Files were changed since the last commit; they are included as they are now.")
     if unknown := _git(root, "ls-files", "--others", "--exclude-standard").split():
-        bootstrap.log(f"Files that git does not track stay out: {some(unknown)}.")
+        bootstrap.log(f"Untracked files are not included: {some(unknown)}.")
     when = int(time.time()) if changed else int(_git(root, "log", "-1", "--format=%ct"))
     return names, f"{commit}{'+' if changed else ''}", when
 
@@ -129,7 +129,7 @@ def _git(root: Path, *args: str) -> str:
     try:
         result = subprocess.run(["git", "-C", str(root), *args], capture_output=True, text=True, check=False)
     except FileNotFoundError as exc:
-        raise Refused("git is not installed here, so nobody can say which files are the program's.") from exc
+        raise Refused("git is not installed, so the files of the program cannot be listed.") from exc
     if result.returncode:
         raise Refused(f"{root} is neither a clone nor an unpacked bundle: {result.stderr.strip()}")
     return result.stdout
@@ -153,7 +153,7 @@ def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
     common = ["--wheel-dir", str(folder), "--constraint", str(constraints), "--find-links", str(folder)]
     torch = [line for line in lines if line.startswith("torch==")]
     python, index = Path(sys.executable), os.environ.get("AIP_TORCH_INDEX_URL", "")
-    bootstrap.log(f"Fetching {len(lines)} packages; this takes some minutes …")
+    bootstrap.log(f"Downloading {len(lines)} packages; this takes a few minutes …")
     if torch:
         other = ["--extra-index-url", index] if index else []
         bootstrap.pip(python, [*common, *torch, *other], total=0, what=torch[0], verb="wheel")
@@ -165,7 +165,7 @@ def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
     bootstrap.pip(python, [*common, *rest], total=len(rest), what="other", verb="wheel")
     wheels = sorted(folder.glob("*.whl"))
     if missing := without_wheel([*hashed, *torch, *rest], [wheel.name for wheel in wheels]):
-        raise Refused(f"pip brought no wheel of {some(missing)}. Nothing was made.")
+        raise Refused(f"pip delivered no wheel of {some(missing)}. Nothing was created.")
     return wheels
 
 

@@ -96,8 +96,10 @@ def write(folder: Path) -> list[Path]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="manage.py client", description="Write the client `aip` as wheel and file.")
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="where; default: the current folder")
+    parser = argparse.ArgumentParser(
+        prog="manage.py client", description="Write the client `aip` as wheel and single file."
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="target folder (default: current folder)")
     options = parser.parse_args(argv)
     try:
         paths = write(options.folder)

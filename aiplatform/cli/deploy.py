@@ -35,12 +35,16 @@ TOLD = ("accounts_notification", "accounts_delivery")
 def main(argv: list[str]) -> int:
     """Write the files, or print the grants of the nodes' database user."""
     parser = argparse.ArgumentParser(prog="manage.py deploy", description=__doc__)
-    parser.add_argument("--to", type=Path, metavar="FOLDER", help="where to write; files that are there stay")
-    parser.add_argument("--address", help="the server's address, as other machines reach it (default: found out)")
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="target folder; existing files are kept")
+    parser.add_argument("--address", help="address of the server for other nodes (default: detected)")
     parser.add_argument("--data-root", type=Path, default=Path(os.environ.get("AIP_DATA_ROOT") or "/srv/aiplatform"))
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--user", default=pwd.getpwuid(os.geteuid()).pw_name, help="who runs it (default: you)")
-    parser.add_argument("--grants", action="store_true", help="print SQL that gives nodes what they need, and no more")
+    parser.add_argument(
+        "--user", default=pwd.getpwuid(os.geteuid()).pw_name, help="user that runs the platform (default: you)"
+    )
+    parser.add_argument(
+        "--grants", action="store_true", help=("print SQL that grants nodes exactly the permissions they need")
+    )
     options = parser.parse_args(argv)
     if options.grants:
         import django
@@ -59,7 +63,7 @@ def main(argv: list[str]) -> int:
     )
     for path in written:
         print(path)
-    print(f"Begin with {options.to / 'README.txt'}.", file=sys.stderr)
+    print(f"Start with {options.to / 'README.txt'}.", file=sys.stderr)
     return 0
 
 

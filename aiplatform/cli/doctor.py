@@ -46,7 +46,7 @@ def _settings() -> Iterator[Finding]:
     for name, text in env.problems:
         yield Finding("settings", FAIL, text, f"Correct {name} and start again.")
     if not env.problems:
-        yield Finding("settings", OK, "every AIP_* variable is understood")
+        yield Finding("settings", OK, "all AIP_* variables are valid")
 
 
 def _disk() -> Iterator[Finding]:
@@ -54,18 +54,27 @@ def _disk() -> Iterator[Finding]:
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        yield Finding("disk", FAIL, f"{root}: {exc.strerror}", "Set AIP_DATA_ROOT to a folder this user may write.")
+        yield Finding(
+            "disk", FAIL, f"{root}: {exc.strerror}", "Set AIP_DATA_ROOT to a folder that this user can write."
+        )
         return
     if root.stat().st_mode & 0o007:
-        yield Finding("disk", WARN, f"{root} is open to every user of this machine", "`up` closes it, or chmod o-rwx.")
+        yield Finding(
+            "disk", WARN, f"{root} is accessible to all users of this computer", "`up` closes it, or chmod o-rwx."
+        )
     usage = shutil.disk_usage(root)
     text = f"{root}: {usage.free / 2**30:.0f} GiB free of {usage.total / 2**30:.0f}"
     if usage.free < disk.NO_ROOM_BYTES:
-        yield Finding("disk", FAIL, f"{root} is full: nothing can be saved", "Free space there; all goes on by itself.")
+        yield Finding(
+            "disk",
+            FAIL,
+            f"{root} is full: nothing can be saved",
+            "Free space there; the platform continues automatically.",
+        )
     elif usage.free < 5 * 2**30:
-        yield Finding("disk", FAIL, text, "Make room, or set AIP_DATA_ROOT to a larger disk.")
+        yield Finding("disk", FAIL, text, "Free space, or set AIP_DATA_ROOT to a larger disk.")
     elif usage.free / usage.total < 0.1:
-        yield Finding("disk", WARN, text, "Less than a tenth is free; large uploads may be refused soon.")
+        yield Finding("disk", WARN, text, "Less than a tenth is free; large uploads may be rejected soon.")
     else:
         yield Finding("disk", OK, text)
 
@@ -80,10 +89,12 @@ def _broker() -> Iterator[Finding]:
         client = redis_client.connect(settings.REDIS_URL, timeout_s=2)
         info = cast("dict[str, str]", client.info("server"))  # this client waits for its answers
         version = info.get("valkey_version") or info.get("redis_version")
-        yield Finding("broker", OK, f"answers, version {version}")
+        yield Finding("broker", OK, f"responds, version {version}")
     except redis.RedisError as exc:
         if env.REDIS_URL:
-            yield Finding("broker", FAIL, f"does not answer: {exc}", "Check AIP_REDIS_URL and that the server runs.")
+            yield Finding(
+                "broker", FAIL, f"does not respond: {exc}", "Check AIP_REDIS_URL and that the server is running."
+            )
             return
         try:
             yield Finding("broker", OK, f"not running; `up` starts {broker.binary()}")
@@ -97,10 +108,10 @@ def _database() -> Iterator[Finding]:
     try:
         connection.ensure_connection()
     except DatabaseError as exc:
-        yield Finding("database", FAIL, str(exc).strip(), "Check AIP_DATABASE_URL and that PostgreSQL runs.")
+        yield Finding("database", FAIL, str(exc).strip(), "Check AIP_DATABASE_URL and that PostgreSQL is running.")
         return
     if connection.vendor == "sqlite":
-        yield Finding("database", OK, f"SQLite {sqlite3.sqlite_version}, WAL; PostgreSQL is needed for several nodes")
+        yield Finding("database", OK, f"SQLite {sqlite3.sqlite_version}, WAL; several nodes require PostgreSQL")
     else:
         postgresql: Any = connection
         yield Finding("database", OK, f"{connection.display_name} {postgresql.pg_version // 10000}")
@@ -113,7 +124,7 @@ def _devices() -> Iterator[Finding]:
     devices = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
     if not devices:
         yield Finding(
-            "gpu", OK, f"no NVIDIA GPU; {os.cpu_count()} CPU cores are offered", "AIP_FAKE_GPUS=4 shows the GPU pages."
+            "gpu", OK, f"no NVIDIA GPU; {os.cpu_count()} CPU cores are available", "AIP_FAKE_GPUS=4 simulates GPUs."
         )
     for device in devices:
         kind = "simulated" if device.simulated else f"{device.memory_mib / 1024:.0f} GiB"
@@ -123,7 +134,7 @@ def _devices() -> Iterator[Finding]:
     full_mib = [device.memory_mib for device in devices if not device.simulated and device.parent is None]
     memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     if advice := card_catalogue.advice(memory_mib, full_mib):
-        yield Finding("memory", WARN, advice, "Cards wait for their data where images do not stay in memory.")
+        yield Finding("memory", WARN, advice, "GPUs wait for data if images do not fit into memory.")
 
 
 def _scratch() -> Iterator[Finding]:
@@ -145,10 +156,10 @@ def _disk_limits() -> Iterator[Finding]:
     folders = [env.DATA_ROOT / "jobs", scratch.root() / scratch.TMP]
     existing = {str(next(path for path in (folder, *folder.parents) if path.is_dir())) for folder in folders}
     if why := project_quota.obstacle(sorted(existing)):
-        remedy = "On XFS or ext4 mounted with prjquota, with the agent as root, the kernel keeps them exactly."
-        yield Finding("limits", OK, f"disk limits of jobs are kept by counting their files: {why}", remedy)
+        remedy = "On XFS or ext4 mounted with prjquota, with the agent as root, the kernel enforces them exactly."
+        yield Finding("limits", OK, f"disk limits of jobs are enforced by counting their files: {why}", remedy)
     else:
-        yield Finding("limits", OK, "disk limits of jobs are kept by project quotas")
+        yield Finding("limits", OK, "disk limits of jobs are enforced by project quotas")
 
 
 def _evictions() -> Iterator[Finding]:
@@ -165,8 +176,8 @@ def _evictions() -> Iterator[Finding]:
     if can["code"]:
         yield Finding("evictions", OK, str(eviction_policy.CANNOT[can["code"]]) % {"detail": can["detail"]})
         return
-    remedy = "python manage.py prove_eviction tries it on a free card; until then no machine page offers it."
-    yield Finding("evictions", OK, f"driver {can['driver']} has the calls to move work off its cards", remedy)
+    remedy = "python manage.py prove_eviction tests it on a free GPU; until then evictions are not offered."
+    yield Finding("evictions", OK, f"driver {can['driver']} supports moving jobs off the GPU", remedy)
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -175,9 +186,10 @@ def _sandbox() -> Iterator[Finding]:
     from workers.resources.nodes.guards import GUARDS
 
     tier, _bwrap = tickets.tier()
-    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a user per person, cgroups"}
+    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, separate users, cgroups"}
     text = (
-        f"tier {tier} ({names.get(tier, 'containers')}): below tier 3 this platform separates colleagues, not enemies"
+        f"tier {tier} ({names.get(tier, 'containers')}): below tier 3 jobs are separated from mistakes of "
+        "colleagues, not from attackers"
     )
     as_root = os.geteuid() == 0 and protection.obstacle()
     yield Finding("sandbox", FAIL if as_root else OK if tier >= 2 else WARN, text, protection.remedy())
@@ -198,13 +210,13 @@ def _images() -> Iterator[Finding]:
     if tier >= sandbox.CONTAINER:
         return
     if tier < sandbox.BUBBLEWRAP or not launch.layers_work(bwrap):
-        text = "packages of jobs go into simple folders: nothing can be saved as an image, saved images do not start"
-        yield Finding("images", WARN, text, "It takes sandbox tier 2 or 3 and bubblewrap 0.11 with overlays.")
+        text = "packages of jobs are stored in plain folders: images cannot be saved or used"
+        yield Finding("images", WARN, text, "Sandbox tier 2 or 3 and bubblewrap 0.11 with overlays are required.")
     elif not paths.takes_marks(paths.open_folder(paths.local())):
-        text = f"{paths.local()} takes no extended attributes: jobs with packages of their own do not start"
+        text = f"{paths.local()} does not support extended attributes: jobs with installed packages do not start"
         yield Finding("images", FAIL, text, "Set AIP_BOX_ROOT to a local disk (ext4, xfs, btrfs).")
     else:
-        yield Finding("images", OK, "packages of jobs lie in layers and can be saved as images")
+        yield Finding("images", OK, "packages of jobs are stored in layers and can be saved as images")
 
 
 def _containers() -> Iterator[Finding]:
@@ -216,7 +228,7 @@ def _containers() -> Iterator[Finding]:
         yield Finding("containers", WARN if wanted else OK, offer.why, offer.remedy)
         return
     text = f"{offer.engine} runs jobs in {offer.container['image']}"
-    remedy = "" if wanted else "AIP_SANDBOX_TIER=4 runs every job of this machine in it."
+    remedy = "" if wanted else "AIP_SANDBOX_TIER=4 runs all jobs of this node in containers."
     yield Finding("containers", OK, text, remedy)
 
 
@@ -232,9 +244,11 @@ def _clock() -> Iterator[Finding]:
     from workers.core import clock
 
     apart = clock.offset_s()
-    text = f"{apart:+.1f} s from the database's"
+    text = f"{apart:+.1f} s compared with the database"
     if abs(apart) > CLOCK_S:
-        remedy = "Set it by NTP. Time limits and states go by the server's clock and hold; logs look confusing."
+        remedy = (
+            "Synchronize it with NTP. Time limits and states use the clock of the server; log times are misleading."
+        )
         yield Finding("clock", WARN, text, remedy)
     else:
         yield Finding("clock", OK, text)
@@ -250,9 +264,9 @@ def _schema() -> Iterator[Finding]:
     if ahead:
         yield Finding("version", FAIL, "this program is newer than the database", "Upgrade the server first.")
     elif unknown:
-        yield Finding("version", FAIL, "this program is older than the database", "Upgrade this machine's copy.")
+        yield Finding("version", FAIL, "this program is older than the database", "Upgrade the program on this node.")
     else:
-        yield Finding("version", OK, f"{__version__}, as the database expects")
+        yield Finding("version", OK, f"{__version__}, matches the database")
 
 
 def _groups() -> Iterator[Finding]:
@@ -266,8 +280,10 @@ def _groups() -> Iterator[Finding]:
     except DatabaseError:  # no tables yet, or no answer: that is said by the check of the database
         return
     for group in groups:
-        text = f"resource group {group.name} keeps its machines for work that nobody can submit: nothing starts there"
-        yield Finding("groups", WARN, text, "Name kinds that people submit on its page, or delete it.")
+        text = (
+            f"resource group {group.name} reserves its nodes for kinds that cannot be submitted: nothing starts there"
+        )
+        yield Finding("groups", WARN, text, "Name kinds that can be submitted on its page, or delete it.")
 
 
 def _shared() -> Iterator[Finding]:
@@ -280,10 +296,10 @@ def _shared() -> Iterator[Finding]:
             answer = server.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
             server.see_answer(file, content)
         except server.Refused as exc:
-            remedy = f"Mount the server's AIP_DATA_ROOT at {env.DATA_ROOT}, and see that {env.SERVER} answers."
+            remedy = f"Mount AIP_DATA_ROOT of the server at {env.DATA_ROOT}, and check that {env.SERVER} responds."
             yield Finding("shared", FAIL, str(exc), remedy)
             return
-    yield Finding("shared", OK, f"{env.DATA_ROOT} is the server's folder, written and read both ways")
+    yield Finding("shared", OK, f"{env.DATA_ROOT} is the folder of the server, readable and writable from both sides")
     yield _road(env.NODE, env.NODE_ADDRESS, reached=bool(answer.get("reached", True)))  # an older server does not say
 
 
@@ -304,12 +320,12 @@ def _roads() -> Iterator[Finding]:
 def _road(name: str, address: str, *, reached: bool) -> Finding:
     where = f"port {env.EXEC_PORT} of {name} ({address})"
     if reached:
-        return Finding("roads", OK, f"the server reaches {where}")
+        return Finding("roads", OK, f"the server can reach {where}")
     remedy = (
-        "Let its firewall pass that port from all machines of the platform, and see that nothing else listens there"
-        " (AIP_EXEC_PORT, the same on all machines)."
+        "Open that port in its firewall for all nodes of the platform, and check that no other program uses it "
+        "(AIP_EXEC_PORT, the same on all nodes)."
     )
-    text = f"the server does not reach {where}: nobody opens terminals, SSH, ports and files of jobs there"
+    text = f"the server cannot reach {where}: terminals, SSH, ports and files of jobs there are not available"
     return Finding("roads", WARN, text, remedy)
 
 
@@ -326,7 +342,9 @@ def examine(checks: Iterable[Check] = CHECKS) -> list[Finding]:
         try:
             findings += check()
         except Exception as exc:  # noqa: BLE001 - a doctor reports, whatever it meets
-            findings.append(Finding(check.__name__.strip("_"), FAIL, f"{type(exc).__name__}: {exc}", "See the text."))
+            findings.append(
+                Finding(check.__name__.strip("_"), FAIL, f"{type(exc).__name__}: {exc}", "See the message.")
+            )
     return findings
 
 
@@ -334,7 +352,7 @@ def main(argv: list[str]) -> int:
     """Print the report; exit code 1 when something needs mending."""
     parser = argparse.ArgumentParser(prog="manage.py doctor", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
+    parser.add_argument("--bundle", metavar="FILE", help="install missing packages from this file, without a network")
     parser.add_argument("--settings", action="store_true", help="also list every AIP_* variable with its default")
     gpu_report.add_arguments(parser)
     options = parser.parse_args(argv)

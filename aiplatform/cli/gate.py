@@ -59,18 +59,18 @@ def _run(argv: list[str]) -> int:
     parser.add_argument(
         "--long",
         action="store_true",
-        help=f"the proofs at length, for hours: {' '.join(gate_steps.LONG)} where they are not set",
+        help=f"long steps, for hours: {' '.join(gate_steps.LONG)} by default",
     )
     parser.add_argument(
         "--changed", nargs="?", const="", metavar="BASE",
-        help="only tests close to what changed since BASE (default: since this branch left main), within a minute",
+        help="only tests close to the changes since BASE (default: since this branch left main), within a minute",
     )  # fmt: skip
-    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
+    parser.add_argument("--bundle", metavar="FILE", help="install missing packages from this file, without a network")
     options = parser.parse_args(argv)
     if options.long:
         os.environ.update({name: value for name, value in gate_steps.LONG.items() if name not in os.environ})
     if unknown := set(options.steps) - set(gate_steps.STEPS):
-        parser.error(f"unknown step {', '.join(sorted(unknown))}; there are {', '.join(gate_steps.STEPS)}")
+        parser.error(f"unknown step {', '.join(sorted(unknown))}; available: {', '.join(gate_steps.STEPS)}")
     sys.path.insert(0, str(ROOT))
     if options.changed is not None:
         try:
@@ -87,7 +87,7 @@ def _run(argv: list[str]) -> int:
         print(output.paint("\n=== the gate", "1"))
         print("\n".join(_summary(results, Path(times))))
         for command in unprepared:
-            print(f"  {output.paint('FAIL', '31')} preparing the tests failed   again: python {command}")
+            print(f"  {output.paint('FAIL', '31')} preparing the tests failed   run again: python {command}")
         print(skipped.read(), end="")
     passed = sum(1 for result in results if not result.code)
     failed = len(results) - passed + len(unprepared)
@@ -175,7 +175,7 @@ def _exceeded(name: str, budget_s: float, wall_s: float) -> str:
     """Describe a step that took longer than its budget, or than what others had left of the total."""
     if budget_s < gate_steps.BUDGETS_S[name] and "AIP_STEP_TIMEOUT" not in os.environ:
         return (
-            f"{name} took {wall_s:.0f} s; the other steps had left it {budget_s:.0f} s of the total budget of "
+            f"{name} took {wall_s:.0f} s; the other steps left {budget_s:.0f} s of the total budget of "
             f"{gate_steps.TOTAL_BUDGET_S:.0f} s."
         )
     return f"{name} took {wall_s:.0f} s, more than its budget of {budget_s:.0f} s."
@@ -198,7 +198,7 @@ def _here(name: str) -> Result:
 
 def _run_in_process(name: str) -> Result:
     """Run a step in a process of its own; print its output at its end."""
-    print(f"{name} has started; its output follows at its end.", flush=True)
+    print(f"{name} has started; its output is shown when it ends.", flush=True)
     budget_s, started = _budget_s(name), time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         child = subprocess.Popen(
@@ -212,7 +212,7 @@ def _run_in_process(name: str) -> Result:
         wall_s = time.monotonic() - started
         problem = ""
         if hung:
-            problem = f"{_exceeded(name, budget_s, wall_s)} The stacks of its processes are in its output."
+            problem = f"{_exceeded(name, budget_s, wall_s)} The stacks of its processes are in the output."
         result = Result(name, child.returncode, wall_s, used.ru_utime + used.ru_stime, problem)
         log.seek(0)
         print(f"{output.paint(f'{chr(10)}=== {name}', '1')}\n{log.read()}{_line(result)}", flush=True)
@@ -249,7 +249,7 @@ def _stop(number: int, _frame: FrameType | None) -> NoReturn:
     for other in (signal.SIGTERM, signal.SIGINT):
         signal.signal(other, signal.SIG_IGN)
     _stopped.set()
-    print(f"The gate is stopped by {signal.Signals(number).name}; its processes are ended.", flush=True)
+    print(f"The gate was stopped by {signal.Signals(number).name}; its processes are terminated.", flush=True)
     parenthood.adopt_orphans(on=True)  # orphans become children of the gate
     until, terminated = time.monotonic() + STOP_S, set[int]()
     while (left := _descendants()) and time.monotonic() < until:
@@ -295,7 +295,7 @@ def _line(result: Result, tests: int = 0) -> str:
     if name in {*gate_steps.MARKED, "unit", "tests"}:
         single_test = f"   one test: python3 manage.py test -- {mark}tests/…::test_…"
     problem = f"\n       {result.problem}" if result.problem else ""
-    return f"{line}   again: python3 manage.py test {name}{single_test}{problem}"
+    return f"{line}   run again: python3 manage.py test {name}{single_test}{problem}"
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def scripts() -> int:
 
     programs = tools.install()
     if programs is None:
-        _skipped("What lints and types scripts", "Node 20 or newer, npm and a network")
+        _skipped("Linters and type checker of scripts", "Node 20 or newer, npm and a network")
     elif failed := (
         execute(str(programs.biome), "lint", "--error-on-warnings", "--max-diagnostics=100")
         or execute(str(programs.tsc), "-p", "tests/scripts")
@@ -95,7 +95,7 @@ def scripts() -> int:
         return failed
     node = tools.node()
     if node is None:
-        return _skipped("What runs the unit tests of scripts", "Node 20 or newer")
+        return _skipped("Unit tests of scripts", "Node 20 or newer")
     files = sorted(str(path) for path in tools.HERE.glob("*.test.js"))
     return execute(node, "--import", str(tools.HERE / "page.js"), "--test", "--test-reporter=dot", *files)
 

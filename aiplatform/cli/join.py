@@ -31,15 +31,15 @@ def main(argv: list[str]) -> int:
     """Join where a token is given, check this machine, run its processes until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="manage.py join", description=__doc__)
     parser.add_argument("--server", metavar="URL", help="address of the platform, as typed in a browser")
-    parser.add_argument("--token", help="one-time token from the page Resources or `manage.py node-token`")
-    parser.add_argument("--name", help="name of this machine in the cluster (default: its host name)")
-    parser.add_argument("--address", help="address at which other machines reach this one (default: found out)")
+    parser.add_argument("--token", help="one-time token from the page Nodes or `manage.py node-token`")
+    parser.add_argument("--name", help="name of this node in the cluster (default: its host name)")
+    parser.add_argument("--address", help="address of this node for other nodes (default: detected)")
     parser.add_argument("--data-root", type=Path, help="the shared folder (default: AIP_DATA_ROOT)")
-    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
-    parser.add_argument("--once", action="store_true", help="join and check, then leave")
+    parser.add_argument("--bundle", metavar="FILE", help="install missing packages from this file, without a network")
+    parser.add_argument("--once", action="store_true", help="join and check, then exit")
     options = parser.parse_args(argv)
     if bool(options.server) != bool(options.token):
-        parser.error("--server and --token belong together")
+        parser.error("--server and --token must be used together")
     if options.data_root:
         os.environ["AIP_DATA_ROOT"] = str(options.data_root)
     name = options.name or os.environ.get("AIP_NODE") or os.uname().nodename.split(".")[0]
@@ -77,9 +77,9 @@ def exchange(options: argparse.Namespace, name: str, folder: Path) -> None:
     server = options.server.rstrip("/")
     root = os.environ.get("AIP_DATA_ROOT")
     if not root:
-        raise Refused("Say where the shared folder is mounted here: --data-root PATH, or AIP_DATA_ROOT.")
+        raise Refused("Specify the mount point of the shared folder: --data-root PATH, or AIP_DATA_ROOT.")
     if not Path(root).is_dir():
-        raise Refused(f"{root} is no folder on this machine. Mount the platform's shared folder there first.")
+        raise Refused(f"{root} is not a folder on this node. Mount the shared folder of the platform there first.")
     address = options.address or address_towards(server)
     with probe(Path(root)) as (file, content):
         begun = time.time()
@@ -96,7 +96,9 @@ def exchange(options: argparse.Namespace, name: str, folder: Path) -> None:
         see_answer(file, content)
     apart = float(answer.get("time", middle)) - middle
     if abs(apart) > CLOCK_S:
-        output.line("join", f"this clock is {apart:+.0f} s from the server's; set it by NTP", colour="33")
+        output.line(
+            "join", f"this clock differs by {apart:+.0f} s from the server; synchronize it with NTP", colour="33"
+        )
     variables = {**answer["variables"], "AIP_DATA_ROOT": str(Path(root).resolve()), "AIP_SERVER": server}
     save(folder, variables)
     output.line("join", f"{name} joined {server} as node {answer['node']}; settings in {folder / 'node.env'}")
@@ -106,21 +108,21 @@ def address_towards(server: str) -> str:
     """Return our own address on the route to the server."""
     parts = urlsplit(server)
     if not parts.hostname:
-        raise Refused(f"{server} is no address. Write it as in a browser, for instance http://server:8000.")
+        raise Refused(f"{server} is not a valid address. Write it as in a browser, for example http://server:8000.")
     try:
         address = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
         with socket.socket(address[0], socket.SOCK_DGRAM) as route:
             route.connect(address[4])
             return str(route.getsockname()[0])
     except OSError as exc:
-        raise Refused(f"{parts.hostname} cannot be found ({exc}). Give this machine's address by --address.") from exc
+        raise Refused(f"{parts.hostname} not found ({exc}). Specify the address of this node with --address.") from exc
 
 
 def save(folder: Path, variables: dict[str, str]) -> None:
     """Write `node.env`, readable by this user only; a service manager can read it too."""
     for key, value in variables.items():
         if not key.startswith("AIP_") or any(ord(letter) < 32 for letter in value):
-            raise Refused(f"The server sent a setting that is none: {key[:40]}")
+            raise Refused(f"The server sent an invalid setting: {key[:40]}")
     part = folder / ".node.env"
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -139,7 +141,7 @@ def load(folder: Path) -> None:
     try:
         lines = (folder / "node.env").read_text().splitlines()
     except FileNotFoundError:
-        raise Refused("This machine is no node yet: give --server and --token (from the page Resources).") from None
+        raise Refused("This computer is not a node yet: specify --server and --token (from the page Nodes).") from None
     for line in lines:
         key, equals, value = line.partition("=")
         if equals and key == "AIP_NODE":
@@ -173,8 +175,8 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
         raise Refused(" ".join(text for _name, text in env.problems))
     while not _is_fit_in_child():
         if options.once:
-            raise Refused("Mend what is marked above, then run `manage.py join` again; no new token is needed.")
-        output.line("join", f"looking again in {AGAIN_S:.0f} s; Ctrl-C ends it", colour="33")
+            raise Refused("Fix the problems marked above, then run `manage.py join` again; no new token is needed.")
+        output.line("join", f"checking again in {AGAIN_S:.0f} s; Ctrl-C stops", colour="33")
         time.sleep(AGAIN_S)
     if options.once:
         return 0
@@ -183,7 +185,9 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
     try:
         lock = only_one("join.lock")
     except BlockingIOError:
-        raise Refused(f"This node runs already (its lock in {folder} is held). Stop it first with Ctrl-C.") from None
+        raise Refused(
+            f"This node is already running (the lock in {folder} is held). Stop it first with Ctrl-C."
+        ) from None
     with lock:
         return asyncio.run(_run_node(env.NODE))
 
@@ -230,16 +234,16 @@ async def _run_node(name: str) -> int:
     runtime = Runtime(owns_database=False)
     runtime.start_fork_server()
     runtime.keep_running(*await asyncio.to_thread(node.processes, runtime))
-    output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, jobs in progress go on", "1;32"))
+    output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, running jobs continue", "1;32"))
     try:
         waiting = [asyncio.create_task(event.wait()) for event in (runtime.stop_requested, runtime.supervisor.refused)]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
         if runtime.supervisor.refused.is_set():
-            output.line("join", "this machine is no part of the cluster any more; see the line above", colour="31")
+            output.line("join", "this node was removed from the cluster; see the line above", colour="31")
             return node.REFUSED_CODE
         return 0
     finally:
-        output.line("join", "stopping; running jobs go on and are found again at the next start")
+        output.line("join", "stopping; running jobs continue and are found again at the next start")
         await runtime.stop()

@@ -18,7 +18,7 @@ from aiplatform.cli.forks import ForkRefused, ForkServer, ForkServerLost
 REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.05, 2.0, 15.0  # pauses before a restart
 HEALTHY_S, WORKED_S, WELL_S = 1.0, 5.0, 10.0  # runtimes after which it has started, has worked, has worked well
-LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a row may fail
+LOOK_S, MAX_SILENT_CHECKS = 3.0, 5  # between checks whether it answers; how many in a row may fail
 START_ATTEMPTS = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
 RESTART_GRACE_S = 30.0
@@ -222,7 +222,7 @@ class ProcessSupervisor:
             try:
                 code = await self.run(process)
             except (OSError, ForkRefused) as exc:
-                output.line(process.name, f"cannot be started: {exc}", colour="31")
+                output.line(process.name, f"cannot start: {exc}", colour="31")
                 code = os.EX_OSERR
             finally:
                 process.ended()
@@ -238,7 +238,7 @@ class ProcessSupervisor:
             lived_s = self.clock() - started
             self.failures[process.name] = 1 if has_worked(lived_s, code) else self.failures.get(process.name, 0) + 1
             pause_s = pause_after(lived_s, pause_s, code)
-            output.line(process.name, f"ended with {code}, starts again in {pause_s:.1f} s", colour="31")
+            output.line(process.name, f"exited with {code}, restarts in {pause_s:.1f} s", colour="31")
             await self._pause(pause_s)
 
     async def _pause(self, seconds: float) -> None:
@@ -276,9 +276,9 @@ class ProcessSupervisor:
         silent, limit = 0, START_ATTEMPTS
         while process.answers and silent < limit:
             await asyncio.sleep(LOOK_S)
-            silent, limit = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, limit)
+            silent, limit = (0, MAX_SILENT_CHECKS) if await asyncio.to_thread(process.answers) else (silent + 1, limit)
         if process.answers:
-            output.line(process.name, f"has not answered {silent} times in a row; it is killed", colour="31")
+            output.line(process.name, f"has not responded {silent} times in a row; it is killed", colour="31")
             child.kill_group()
 
     async def _show(self, process: Process, descriptor: int) -> None:

@@ -12,6 +12,7 @@ from aiplatform.cli import children, forks, output
 from aiplatform.cli.processes import ForkedProcess, ForkServerProcess, Process, ProcessSupervisor
 
 MANAGE = str(env.BASE_DIR / "manage.py")
+HELP_COMMAND = [sys.executable, MANAGE, "help_site", "--background"]
 FORK_SERVER = "forks"
 MAX_FAILURES = 5
 LINK = "/welcome/"  # how the path of the page for a first administrator starts
@@ -35,6 +36,7 @@ class Runtime:
         self._generation = 0
         self._had_terminal = output.stream().isatty()
         self._replacement: asyncio.Task[None] | None = None
+        self._help: asyncio.Task[None] | None = None
         self._forks = self._new_fork_server()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -58,7 +60,7 @@ class Runtime:
         absent = [process.name for process in self.processes if process.name not in self.supervisor.running]
         if absent:
             return f"starting {', '.join(absent)}"
-        return "waiting for the web server to answer" if len(self.processes) > 1 else "preparing the database"
+        return "waiting for the web server" if len(self.processes) > 1 else "preparing the database"
 
     def fails_to_start(self, name: str) -> bool:
         """Whether processes of this name (web1, web2, …) have ended `MAX_FAILURES` times in a row."""
@@ -113,15 +115,27 @@ class Runtime:
             task.cancel()
         code = (await asyncio.gather(work, return_exceptions=True))[0]
         if isinstance(code, Exception):
-            output.line("prepare", f"cannot be started: {code}", colour="31")
+            output.line("prepare", f"cannot start: {code}", colour="31")
         return "".join(links[-1:]) if code == 0 else None
+
+    def build_help(self) -> None:
+        """Build the help site in the background; it is served once it is ready. A failure is a line of the output."""
+        process = ForkedProcess("help", HELP_COMMAND, env={"AIP_BOOTSTRAP": "0"}, server=lambda: self._forks.server)
+        self._help = asyncio.create_task(self._run_once(process))
+
+    async def _run_once(self, process: Process) -> None:
+        try:
+            await self.supervisor.run(process)
+        except (OSError, forks.ForkRefused) as exc:
+            output.line(process.name, f"cannot start: {exc}", colour="31")
 
     async def stop(self) -> None:
         """Stop all processes, those that others depend on last."""
         self.stop_requested.set()
-        if self._replacement is not None:
-            self._replacement.cancel()
-            await asyncio.gather(self._replacement, return_exceptions=True)
+        for task in (self._replacement, self._help):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         await self.supervisor.stop([self._forks, *self.processes])
 
     def _new_fork_server(self) -> ForkServerProcess:
@@ -148,12 +162,12 @@ class Runtime:
         try:
             while not fresh.server.ready.is_set():
                 if self.supervisor.failures.get(fresh.name):
-                    output.line("up", "the new code does not start (see above); the old one goes on", colour="31")
+                    output.line("up", "the new code does not start (see above); the old code continues", colour="31")
                     return
                 await asyncio.sleep(0.05)
             if self.owns_database and await self._prepare(fresh) is None:
                 if not self.stop_requested.is_set():
-                    output.line("up", "the database was not migrated (see above); the old code goes on", colour="31")
+                    output.line("up", "the database was not migrated (see above); the old code continues", colour="31")
                 return
             unused, self._forks = self._forks, fresh
         finally:
@@ -163,6 +177,8 @@ class Runtime:
                 restart = self.supervisor.restart if process.listener is None else self.supervisor.replace
                 await restart(process)
         output.line("up", "all roles run the new code")
+        if self.owns_database:
+            self.build_help()
 
     def _on_child(self) -> None:
         if not forks.is_forking():

@@ -84,7 +84,7 @@ def create(using: str = DEFAULT_DB_ALIAS) -> None:
     All of it is one transaction. Tables without recorded migrations could neither be created nor migrated later.
     """
     if tables := connections[using].introspection.table_names():
-        raise RuntimeError(f"The database has tables already ({tables[0]}, …): migrate it instead.")
+        raise RuntimeError(f"The database already has tables ({tables[0]}, …): migrate it instead.")
     recorded = list(MigrationLoader(None).disk_migrations)
     before = settings.MIGRATION_MODULES
     settings.MIGRATION_MODULES = NoMigrations()

@@ -52,7 +52,7 @@ def see_answer(file: Path, content: str) -> None:
             if file.with_suffix(".answer").read_text() == wanted:
                 return
         time.sleep(0.1)
-    raise Refused(f"{file.parent.parent} shows here nothing of what the server writes there; is it mounted read-only?")
+    raise Refused(f"changes of the server to {file.parent.parent} are not visible here; is it mounted read-only?")
 
 
 def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,9 @@ def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
             detail = str(json.load(exc)["detail"])
         except (ValueError, KeyError, TypeError):
-            detail = f"{url} answered {exc.code}"
+            detail = f"{url} responded with {exc.code}"
         raise Refused(detail) from exc
     except (urllib.error.URLError, TimeoutError, ValueError) as exc:
-        raise Refused(f"{url} does not answer ({getattr(exc, 'reason', exc)}). Check address and firewall.") from exc
+        raise Refused(
+            f"{url} does not respond ({getattr(exc, 'reason', exc)}). Check the address and the firewall."
+        ) from exc

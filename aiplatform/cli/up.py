@@ -30,10 +30,12 @@ ANSWER_S = 10.0  # for one answer of the web server; then it is asked again
 def main(argv: list[str]) -> int:
     """Parse the command line and run until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="manage.py up", description=__doc__)
-    parser.add_argument("--demo", action="store_true", help="make a small data set and take it all the way to a model")
+    parser.add_argument(
+        "--demo", action="store_true", help=("create a small dataset and take it through all steps to a model")
+    )
     parser.add_argument("--json", action="store_true", help="with --demo: end with one line of JSON")
     parser.add_argument("--exit", action="store_true", help="with --demo: stop everything when the demo is done")
-    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
+    parser.add_argument("--bundle", metavar="FILE", help="install missing packages from this file, without a network")
     parser.add_argument("--host", default=env.HOST, help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=int, default=env.PORT, help="port to listen on (default %(default)s)")
     options = parser.parse_args(argv)
@@ -48,17 +50,17 @@ def main(argv: list[str]) -> int:
     try:
         lock = only_one()
     except BlockingIOError:
-        print(f"The platform is already up on {env.DATA_ROOT} (its lock is held). Stop it first with Ctrl-C.")
+        print(f"The platform is already running on {env.DATA_ROOT} (its lock is held). Stop it first with Ctrl-C.")
         return 1
     except OSError as exc:
         if exc.errno in space.FULL:
             print(space.full_disk_text())
             return 1
-        print(f"{env.DATA_ROOT} cannot be written ({exc.strerror}). Set AIP_DATA_ROOT to a folder of yours.")
+        print(f"{env.DATA_ROOT} is not writable ({exc.strerror}). Set AIP_DATA_ROOT to one of your folders.")
         return 1
     with lock:
         if (env.DATA_ROOT / UNFINISHED).exists():
-            print(f"A restore into {env.DATA_ROOT} did not end. Empty the folder and restore again.")
+            print(f"A restore into {env.DATA_ROOT} was not completed. Empty the folder and restore again.")
             return 1
         try:
             return asyncio.run(_up(options))
@@ -101,7 +103,7 @@ def close_to_others() -> None:
             continue
         except OSError as exc:
             output.line(
-                "up", f"{path} stays open to others ({exc.strerror}): chmod {allowed & 0o777:o} it.", colour="33"
+                "up", f"{path} remains accessible to others ({exc.strerror}): chmod {allowed & 511:o} it.", colour="33"
             )
 
 
@@ -117,8 +119,8 @@ async def _listen(options: argparse.Namespace) -> socket.socket | None:
         except OSError as exc:
             if time.monotonic() >= deadline:
                 print(
-                    f"Port {options.port} of {options.host} cannot be used ({exc.strerror}). "
-                    f"Give another one: manage.py up --port {options.port + 1}"
+                    f"Port {options.port} of {options.host} is not available ({exc.strerror}). Use another one: "
+                    f"manage.py up --port {options.port + 1}"
                 )
                 return None
         await asyncio.sleep(0.1)
@@ -179,13 +181,14 @@ async def _up(options: argparse.Namespace) -> int:
         finally:
             progress.cancel()
         _greet(options, time.monotonic() - started, first_link)
+        runtime.build_help()
         if options.demo:
             code = await _demo(options, runtime)
         if not (options.demo and options.exit):
             await stopped.wait()
         return code
     finally:
-        output.line("up", "stopping; running jobs go on and are found again at the next start")
+        output.line("up", "stopping; running jobs continue and are found again at the next start")
         await runtime.stop()
         listener.close()
 
@@ -217,11 +220,11 @@ async def _answers(options: argparse.Namespace, runtime: Runtime) -> bool:
                     return True
         if time.monotonic() >= deadline:
             output.line(
-                "up", f"{url} did not answer within AIP_READY_TIMEOUT_S ({env.READY_TIMEOUT_S:.0f} s)", colour="31"
+                "up", f"{url} did not respond within AIP_READY_TIMEOUT_S ({env.READY_TIMEOUT_S:.0f} s)", colour="31"
             )
             return False
         if runtime.fails_to_start("web"):
-            output.line("up", "the web server keeps ending before it answers; see the lines above", colour="31")
+            output.line("up", "the web server exits repeatedly before it responds; see the lines above", colour="31")
             return False
         await asyncio.sleep(0.05)
     return False
@@ -253,10 +256,10 @@ def _greet(options: argparse.Namespace, seconds: float, first_link: str) -> None
     output.line("up", output.paint(f"ready in {seconds:.0f} s at {base}", "1;32"))
     if first_link:
         link = base.rstrip("/") + first_link
-        output.line("up", f"no administrator yet; this link makes one, once: {link}", colour="1;33")
+        output.line("up", f"no administrator yet; this one-time link creates one: {link}", colour="1;33")
     if env.FAKE_GPUS:
         output.line("up", f"{env.FAKE_GPUS} simulated GPUs (AIP_FAKE_GPUS); jobs on them run on the CPU", colour="33")
-    output.line("up", "Ctrl-C stops the platform; jobs in progress go on")
+    output.line("up", "Ctrl-C stops the platform; running jobs continue")
 
 
 async def _demo(options: argparse.Namespace, runtime: Runtime) -> int:

@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m aiplatform.cli.web", description=__doc__)
     parser.add_argument("--host", default=env.HOST)
     parser.add_argument("--port", type=int, default=env.PORT)
-    parser.add_argument("--header-timeout", type=float, default=30.0, metavar="SECONDS", help="for a request's head")
+    parser.add_argument("--header-timeout", type=float, default=30.0, metavar="SECONDS", help="for the request head")
     parser.add_argument("application", nargs="?", default=APPLICATION, help="module:attribute")
     options = parser.parse_args(argv)
     inherited = os.environ.pop(LISTENER_VARIABLE, "")

@@ -36,9 +36,9 @@ def _saved() -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as exc:
-        raise ClientError(f"{path()} cannot be read: {exc}. Remove it and sign in again.", USAGE) from exc
+        raise ClientError(f"{path()} cannot be read: {exc}. Delete it and sign in again.", USAGE) from exc
     if not isinstance(saved, dict):
-        raise ClientError(f"{path()} is not a settings file. Remove it and sign in again.", USAGE)
+        raise ClientError(f"{path()} is not a settings file. Delete it and sign in again.", USAGE)
     return {str(key): str(value) for key, value in saved.items()}
 
 
@@ -51,7 +51,7 @@ def load(url: str | None = None) -> Config:
     saved = _saved()
     address = (url or os.environ.get("AIP_URL") or saved.get("url") or DEFAULT_URL).rstrip("/")
     if not address.startswith(("http://", "https://")):
-        raise ClientError(f"{address} is no address: it must begin with http:// or https://.", USAGE)
+        raise ClientError(f"{address} is not a valid address: it must start with http:// or https://.", USAGE)
     token = os.environ.get("AIP_TOKEN") or ""
     if not token and saved.get("url") == address:
         token = saved.get("token", "")

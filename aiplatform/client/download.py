@@ -79,4 +79,4 @@ def _remember(answer: Answer, tag: Path) -> None:
 
 
 def _cut(have: int) -> ClientError:
-    return ClientError(f"The connection ended after {have} bytes; run it again to go on.")
+    return ClientError(f"The connection was closed after {have} bytes; run it again to resume.")

@@ -131,7 +131,7 @@ class Client:
         try:
             return answer.json()
         except ValueError as exc:
-            raise ClientError(f"{self.config.url} did not answer with JSON. Is it the platform?") from exc
+            raise ClientError(f"{self.config.url} did not respond with JSON. Is it the platform?") from exc
         finally:
             answer.close()
 
@@ -188,11 +188,11 @@ def connect(target: SplitResult) -> http.client.HTTPConnection:
 
 def unreachable(url: str, exc: Exception) -> ClientError:
     if isinstance(exc, ssl.SSLError):
-        return ClientError(f"{url} has a certificate this machine does not trust: {exc}.")
+        return ClientError(f"The certificate of {url} is not trusted by this computer: {exc}.")
     if isinstance(exc, socket.gaierror):
-        return ClientError(f"{url} is not known here. Check the address in AIP_URL or `aip login URL`.")
+        return ClientError(f"{url} not found. Check the address in AIP_URL or `aip login URL`.")
     if isinstance(exc, TimeoutError):
-        return ClientError(f"{url} did not answer within {TIMEOUT_S:.0f} seconds.")
+        return ClientError(f"{url} did not respond within {TIMEOUT_S:.0f} seconds.")
     return ClientError(f"No connection to {url}: {exc or type(exc).__name__}. Is the platform running there?")
 
 
@@ -203,7 +203,7 @@ def problem(answer: Answer, *, signed_in: bool) -> ClientError:
     except (ValueError, OSError, http.client.HTTPException):
         body = None
     body = body if isinstance(body, dict) else {}
-    sentence = str(body.get("detail") or body.get("title") or f"The platform answered {answer.status}.")
+    sentence = str(body.get("detail") or body.get("title") or f"The platform responded with status {answer.status}.")
     lines = [sentence]
     errors = body.get("errors")
     if isinstance(errors, dict):

@@ -84,8 +84,8 @@ class Printer:
             return ""
         there = ", ".join(str(each) for each in sorted(self.processes - {-1}))
         if not there:
-            return f"No line says that process {self.process} printed it, and none names another: leave out --process."
-        return f"No line says that process {self.process} printed it. There are lines of {there}."
+            return f"No line was printed by process {self.process}, and no line names a process: remove --process."
+        return f"No line was printed by process {self.process}. Lines exist of {there}."
 
     def _print(self, text: str) -> None:
         phase = phase_of(text.rstrip("\n"))

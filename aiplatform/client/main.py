@@ -16,9 +16,11 @@ from aiplatform.client import config, errors, output
 from aiplatform.client.http import Client
 from aiplatform.client.nouns import Parser, add_nouns
 
-EPILOG = """\
-Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.
-Exit codes: 0 done, 1 failed, 2 usage, 4 not signed in, 5 not found, 6 job failed, 130 interrupted."""
+EPILOG = (
+    "Set AIP_URL and AIP_TOKEN, or run `aip login`. Results are written to stdout, messages to "
+    "stderr.\nExit codes: 0 done, 1 failed, 2 usage, 4 not signed in, 5 not found, 6 job failed, 130 "
+    "interrupted."
+)
 
 
 @functools.cache
@@ -52,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.say(exc.message)
         return exc.exit_code
     except KeyboardInterrupt:
-        output.say("Interrupted. What was started at the platform goes on there.")
+        output.say("Interrupted. Operations started on the platform continue there.")
         return errors.INTERRUPTED
     except BrokenPipeError:  # `aip … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -161,7 +161,7 @@ def limit(raw: str) -> float | int | None:
 
 
 ID = option("id")
-LIMIT = option("-n", "--limit", type=int, default=50, help="at most this many rows (50)", field="")
-YES = flag("-y", "--yes", help="do not ask", field="")
-TO = option("--to", type=Path, help="file to write; an unfinished one is continued", field="")
-WAIT = flag("--wait", help="wait for the end; 6 when it failed", field="")
+LIMIT = option("-n", "--limit", type=int, default=50, help="maximum number of rows (50)", field="")
+YES = flag("-y", "--yes", help="do not ask for confirmation", field="")
+TO = option("--to", type=Path, help="file to write; an incomplete one is resumed", field="")
+WAIT = flag("--wait", help="wait for the end; exit code 6 on failure", field="")

@@ -64,7 +64,7 @@ def _bytes_of(part: _Part, begin: int, count: int) -> bytes:
     except OSError as exc:
         raise ClientError(f"{part.content} cannot be read: {exc.strerror}.") from exc
     if len(data) < count:
-        raise ClientError(f"{part.content} changed while it was sent. Send it again.")
+        raise ClientError(f"{part.content} changed during the upload. Send it again.")
     return data
 
 
@@ -109,7 +109,7 @@ class Packed(Sent):
     def __init__(self, files: Iterable[tuple[str, Path]], name: str) -> None:
         files = sorted(files)
         if not files:
-            raise ClientError("There is no file in it.", NOT_FOUND)
+            raise ClientError("No files found.", NOT_FOUND)
         digest = hashlib.sha256()
         parts, at = [], 0
         for inside, file in files:
@@ -148,7 +148,7 @@ def _walk(paths: Iterable[Path]) -> list[tuple[str, Path]]:
     files: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
-            raise ClientError(f"{path} is not there.", NOT_FOUND)
+            raise ClientError(f"{path} not found.", NOT_FOUND)
         top = path.resolve().name
         if path.is_file():
             _add(files, top, path)
@@ -162,5 +162,5 @@ def _walk(paths: Iterable[Path]) -> list[tuple[str, Path]]:
 
 def _add(files: dict[str, Path], name: str, file: Path) -> None:
     if name in files:
-        raise ClientError(f"{file} and {files[name]} would have one name. Give the folder above them.")
+        raise ClientError(f"{file} and {files[name]} would have the same name. Specify the folder above them.")
     files[name] = file

@@ -32,8 +32,8 @@ def browser() -> str:
         if name and (path := shutil.which(name)):
             return path
     raise ClientError(
-        "A PDF is printed by Chromium, and this machine has none. Install it (apt install chromium, or set "
-        "AIP_CHROMIUM to its path), or leave out --pdf and print the HTML file in any browser."
+        "PDF export needs Chromium, which is not installed. Install it (apt install chromium, or set "
+        "AIP_CHROMIUM to its path), or omit --pdf and print the HTML file in any browser."
     )
 
 
@@ -57,8 +57,8 @@ def as_pdf(html: bytes, target: Path) -> None:
         try:
             ended = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as exc:
-            raise ClientError(f"{program} could not print the report: {exc}. Leave out --pdf for the HTML.") from exc
+            raise ClientError(f"{program} could not print the report: {exc}. Omit --pdf for the HTML.") from exc
         if not printed.exists():
-            lines = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-            raise ClientError(f"{program} could not print the report: {lines[0][:300]}. Leave out --pdf for the HTML.")
+            lines = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no output"]
+            raise ClientError(f"{program} could not print the report: {lines[0][:300]}. Omit --pdf for the HTML.")
         shutil.move(printed, target)

@@ -65,7 +65,7 @@ def _create(client: Client, size: int, name: str) -> str:
     answer.close()
     where = urlsplit(answer.headers.get("location", "")).path
     if not where:
-        raise ClientError("The platform took the upload but did not say where to send it.")
+        raise ClientError("The platform accepted the upload but returned no address for it.")
     return where
 
 
@@ -153,7 +153,7 @@ def upload(
         offset = 0
         _remember(key, where)
     elif offset and not quiet:
-        output.say(f"Going on at {output.size(offset)}.")
+        output.say(f"Resuming at {output.size(offset)}.")
     progress = Progress(sent.name, sent.size, quiet=quiet)
     progress.show(offset)
     tries = 0

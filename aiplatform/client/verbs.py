@@ -226,7 +226,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
     if args.yes:
         return
     if not sys.stdin.isatty():
-        raise ClientError("Nothing was removed. Add --yes to do it without asking.", USAGE)
+        raise ClientError("Nothing was deleted. Add --yes to skip the confirmation.", USAGE)
     print(f"{output.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise ClientError("Nothing was removed.")
+        raise ClientError("Nothing was deleted.")

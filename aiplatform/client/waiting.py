@@ -124,4 +124,4 @@ def follow_log(
 def ended_early(row: Any) -> ClientError:
     """Return the error for something that ended while somebody waited for it to become ready."""
     why = output.clean(row.get("sentence") or "")
-    return ClientError(f"It ended as {state_of(row)} before it was ready. {why}".rstrip(), JOB_FAILED)
+    return ClientError(f"The job ended in state {state_of(row)} before it was ready. {why}".rstrip(), JOB_FAILED)

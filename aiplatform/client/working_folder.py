@@ -14,7 +14,7 @@ from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.packing import Packed
 
 NEVER = {".git", ".hg", ".svn", ".venv", "venv", "__pycache__", "node_modules", ".mypy_cache", "aip-outputs"}
-MOST_FILES, MOST_BYTES = 20_000, 2 << 30  # the platform takes no more
+MAX_FILES, MAX_BYTES = 20_000, 2 << 30  # the platform takes no more
 LISTING = ["ls-files", "-z", "--others", "--exclude-standard"]
 
 
@@ -31,9 +31,9 @@ def pack(folder: Path) -> Packed | None:
         file = folder / name
         files.append((f"{top}/{name}", file))
         size += file.stat().st_size
-        if len(files) > MOST_FILES or size > MOST_BYTES:
+        if len(files) > MAX_FILES or size > MAX_BYTES:
             raise ClientError(
-                f"{folder.resolve()} holds more than {MOST_FILES:,} files or 2 GiB of source. Name a smaller folder "
+                f"{folder.resolve()} holds more than {MAX_FILES:,} files or 2 GiB of source. Name a smaller folder "
                 "with --code, leave files out by a .gitignore, or bring no code with --no-code.",
                 USAGE,
             )
@@ -45,7 +45,7 @@ def names(folder: Path) -> Iterator[str]:
     listed = _by_git(folder)
     if listed is None:
         if (folder / ".gitignore").exists():
-            output.say("git is not installed here, so .gitignore is not heeded.")
+            output.say("git is not installed, so .gitignore is ignored.")
         listed = list(_walked(folder))
     for name in sorted(set(listed)):
         file = folder / name

@@ -10,9 +10,10 @@ from django.utils.functional import SimpleLazyObject
 from accounts.access.permissions import Action
 from accounts.services import notify
 from aiplatform import __version__, env
-from aiplatform.frame.navigation import navigation
+from aiplatform.frame import badges
+from aiplatform.frame.navigation import current_entry, navigation, side_key, tab_strip
 from aiplatform.lib import disk
-from aiplatform.lib.frame import ClusterGlance, cluster_glance, troubles
+from aiplatform.lib.header_sources import ClusterGlance, cluster_glance, troubles
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
@@ -24,13 +25,17 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     def cluster() -> ClusterGlance:
         return cluster_glance(user) if actions else ClusterGlance()
 
-    groups = navigation(request.path, actions)
+    counts = badges.counts_for(user) if user is not None and is_signed_in else {}
+    groups = navigation(getattr(request, "navigation_path", request.path), actions, counts)
     return {
         "version": __version__,
         "theme": user.theme if user is not None and is_signed_in else "",
         "may": {action.name.lower(): action in actions for action in Action},
         "navigation": groups,
-        "side_key": _side_key(request.path, groups),
+        "side_key": side_key(request.path, groups),
+        "side_folded": " ".join(group["key"] for group in groups if group["folded"]),
+        "section": current_entry(groups),
+        "section_tabs": tab_strip(request.path, groups),
         "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
         "bell": SimpleLazyObject(lambda: notify.unread_of(user) if user and actions else notify.Unread()),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
@@ -39,11 +44,3 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "simulated_gpus": env.FAKE_GPUS,
         "request_id": getattr(request, "request_id", ""),
     }
-
-
-def _side_key(path: str, groups: list[dict[str, Any]]) -> tuple[object, ...]:
-    """What the side bar shows, as a key: two readers with the same entries share one rendered side bar."""
-    entries = (
-        (group["key"], entry["url"], entry["icon"], entry["current"]) for group in groups for entry in group["entries"]
-    )
-    return (path in ("/help/", "/about/"), *entries)

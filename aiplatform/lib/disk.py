@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.wording import Wording
 
 NO_ROOM_BYTES = 64 << 10
 """With less than this free a disk counts as full."""
@@ -20,11 +19,9 @@ FULL = "disk.full"
 wording.register(
     "disk",
     {
-        "full": Wording(
-            _(
-                "The disk of the platform is full, so this was not saved. Earlier data is safe, and running "
-                "jobs continue. Ask an administrator to free disk space, then try again."
-            )
+        "full": _(
+            "The disk of the platform is full, so this was not saved. Earlier data is safe, and running "
+            "jobs continue. Ask an administrator to free disk space, then try again."
         )
     },
 )

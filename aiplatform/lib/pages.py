@@ -98,7 +98,7 @@ def _only_acts(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
     """A page for who comes by GET to an address that only takes forms, as after signing in once more."""
     from django.shortcuts import render  # noqa: PLC0415 - needs loaded settings
 
-    page = render(request, "405.html", status=answer.status_code)
+    page = render(request, "405.html", {"code": "method_not_allowed"}, status=answer.status_code)
     page["Allow"] = answer["Allow"]
     return page
 
@@ -125,6 +125,6 @@ class RefusalMiddleware:
         if exc.status == 403:
             denials.report(request, exc.code)
         page = REFUSAL_PAGES.get(exc.code, "refused.html")
-        answer = render(request, page, {"refusal": exc}, status=exc.status)
+        answer = render(request, page, {"refusal": exc, "code": exc.code}, status=exc.status)
         answer["X-Refusal"] = quote(exc.sentences[:500])
         return answer

@@ -10,7 +10,7 @@ SCHEMA = {
     "type": "object",
     "description": "Problem details (RFC 9457) of a failed request. Further members depend on the error code.",
     "properties": {
-        "type": {"type": "string"},
+        "type": {"type": "string", "description": "Address of the page that explains the code."},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "code": {"type": "string", "description": "Stable error code; match on this."},
@@ -39,6 +39,11 @@ def _title(status: int) -> str:
         return "Error"
 
 
+def help_address(code: str) -> str:
+    """Return the address of the page that explains an error code, relative to the platform."""
+    return f"/help/reference/errors/#{code}"
+
+
 def problem(status: int, code: str, detail: str, *, request: Any = None, **facts: object) -> dict[str, object]:
     """Return the body of an `application/problem+json` response.
 
@@ -48,7 +53,7 @@ def problem(status: int, code: str, detail: str, *, request: Any = None, **facts
         request: Django or DRF request; its id is added if it has one.
         facts: further members: the values of the error.
     """
-    body: dict[str, object] = {"type": "about:blank", "title": _title(status), "status": status, "code": code}
+    body: dict[str, object] = {"type": help_address(code), "title": _title(status), "status": status, "code": code}
     body["detail"] = detail
     request_id = getattr(request, "request_id", None) or getattr(getattr(request, "_request", None), "request_id", None)
     if request_id:

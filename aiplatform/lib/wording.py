@@ -1,6 +1,9 @@
 """Messages as a code and facts: rows keep these, the text is made when it is read, in the reader's language.
 
-    register("job", {"idle": Wording(_("The GPUs were idle for %(hours)s h."), hours=hours("idle_s"))})
+    register("job", {
+        "placed": ngettext_lazy("Placed on %(count)s node.", "Placed on %(count)s nodes.", "count"),
+        "idle": Wording(_("The GPUs were idle for %(hours)s h."), hours=hours("idle_s")),
+    })
     row.message = message("job.idle", idle_s=10800.0)
     str(row.message)                                       # "The GPUs were idle for 3 h."
 
@@ -116,12 +119,13 @@ class Wording:
 
     Args:
         text: a lazy text, `ngettext_lazy(one, many, "count")` where a number decides, or a plain text without words.
-        shows: formatters of placeholders whose fact is not shown unchanged, by the placeholder's name.
+        shows: formatters of placeholders whose fact is not shown unchanged, by the placeholder's name: `thousands` for
+            the fact of that name, `hours("idle_s")` for another one.
     """
 
-    def __init__(self, text: Any, /, **shows: Show) -> None:
+    def __init__(self, text: Any, /, **shows: Show | Callable[[str], Show]) -> None:
         self.text = text
-        self.shows = shows
+        self.shows = {name: show if isinstance(show, Show) else show(name) for name, show in shows.items()}
 
     @property
     def facts(self) -> frozenset[str]:
@@ -236,13 +240,17 @@ class Wordings:
     def __init__(self) -> None:
         self._entries: Registry[_Entry] = Registry("message")
 
-    def register(self, prefix: str, wordings: Mapping[str, Wording]) -> None:
+    def register(self, prefix: str, texts: Mapping[str, Any]) -> None:
         """Add texts; their codes become "prefix.name".
+
+        Args:
+            texts: lazy texts that show their facts unchanged, and `Wording`s with formatters, by name.
 
         Raises:
             ValueError: a code is registered already. Nothing is added then.
         """
-        self._entries.register(*(_Entry(f"{prefix}.{name}", wording) for name, wording in wordings.items()))
+        entries = ((name, text if isinstance(text, Wording) else Wording(text)) for name, text in texts.items())
+        self._entries.register(*(_Entry(f"{prefix}.{name}", wording) for name, wording in entries))
 
     def find(self, code: str) -> Wording | None:
         """Return the text of a code, None if it is not registered."""

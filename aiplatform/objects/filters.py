@@ -38,6 +38,7 @@ class Choice(Filter):
     Args:
         method: (rows, name, value) → rows, where more than a comparison with the column is needed.
         shown: what the page offers, "all" first, where that is not all of them.
+        all_label: of the choice that filters nothing; empty: "all".
     """
 
     control = "choice"
@@ -45,15 +46,24 @@ class Choice(Filter):
 
     def __init__(
         self, field_name: str, choices: Iterable[tuple[Any, Any]], *, label: Any = "", method: Any = None,
-        shown: Iterable[tuple[Any, Any]] = (),
+        shown: Iterable[tuple[Any, Any]] = (), all_label: Any = "",
     ) -> None:  # fmt: skip
         super().__init__(field_name, label=label, method=method, choices=list(choices))
-        self.shown = list(shown)
+        self.shown, self.all_label = list(shown), all_label
 
     @property
     def offered(self) -> list[tuple[Any, Any]]:
         """Choices of the control on the page, "all" first."""
-        return self.shown or [("", _("all")), *self.extra["choices"]]
+        return self.shown or [("", self.all_label or _("all")), *self.extra["choices"]]
+
+
+class Number(Filter):
+    """Rows with this whole number, such as the id of another object."""
+
+    field_class = forms.IntegerField
+
+    def __init__(self, field_name: str) -> None:
+        super().__init__(field_name, max_value=10**18 - 1)
 
 
 class Mine(Filter):
@@ -97,10 +107,12 @@ class ObjectFilters(FilterSet):
         """Filters of an API request.
 
         Raises:
-            Invalid: a value that is none of the choices.
+            Invalid: a value that is none of the choices, or no whole number.
         """
         filters = cls(request.query_params, queryset=rows, request=request)
         for name in filters.errors:
+            if isinstance(cls.base_filters[name], Number):
+                raise Invalid(_("%(name)s must be an integer.") % {"name": name})
             choices = ", ".join(str(value) for value, _label in filters.form.fields[name].choices if value)
             raise Invalid(_("%(name)s must be one of %(words)s.") % {"name": name, "words": choices})
         return filters

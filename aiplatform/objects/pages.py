@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from django.contrib import messages
 from django.db.models import Model, QuerySet
-from django.forms import BaseForm, Form
+from django.forms import BaseForm, Form, ModelForm
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
@@ -90,22 +91,27 @@ class ObjectPages(Generic[Row]):
     filters: ClassVar[type[ObjectFilters]]
     table: ClassVar[Table]
     facts: ClassVar[Facts] = Facts()  # what the standard detail page shows
-    form_class: ClassVar[type[Form]]
+    form_class: ClassVar[type[Form | ModelForm[Any]]]
 
     region: ClassVar[str]  # id of the table on the page of the list
     title: ClassVar[Any]
+    parents: ClassVar[tuple[tuple[str, Any], ...]] = ()  # (URL name, title) of the pages above the list
+    tabs_template: ClassVar[str] = ""  # tabs above the list
     lead: ClassVar[Any] = ""
     new_title: ClassVar[Any] = ""
+    new_icon: ClassVar[str] = "plus"
     form_lead: ClassVar[Any] = ""
     save_label: ClassVar[Any] = ""
     filter_label: ClassVar[Any] = ""
     empty_text: ClassVar[Any] = ""
+    offers_sample: ClassVar[bool] = False  # whether an empty list offers to load the sample project
     empty_action: ClassVar[Any] = ""  # of the button in an empty list, where it is not `new_title`
     no_match_text: ClassVar[Any] = ""
     delete_title: ClassVar[Any] = ""
     delete_goes: ClassVar[Any] = ""
     delete_stays: ClassVar[Any] = ""
     confirms_name: ClassVar[bool] = True  # before an object is deleted
+    delete_shows_refusals: ClassVar[bool] = True  # as messages on the page of the object; False: as an error page
     deleted_text: ClassVar[Any] = ""  # with %(name)s; empty: no message
     art: ClassVar[str] = "jobs"  # drawing of an empty list
     layout: ClassVar[str] = ""
@@ -113,6 +119,7 @@ class ObjectPages(Generic[Row]):
     list_template: ClassVar[str] = "objects/list.html"
     table_template: ClassVar[str] = "objects/_table.html"
     form_template: ClassVar[str] = "objects/form.html"
+    edit_template: ClassVar[str] = ""  # of the form that changes an object, where it is not `form_template`
     detail_template: ClassVar[str] = "objects/detail.html"
     live_template: ClassVar[str] = ""  # the part of the detail page that htmx gets; empty: the page
 
@@ -167,6 +174,8 @@ class ObjectPages(Generic[Row]):
         if form.is_valid():
             with errors_shown_on(form):
                 return self.to_detail(self.create(request, form))
+        elif check := self.service_check(request, None):
+            check_valid_fields(form, check)
         return self.render_form(request, form)
 
     def detail_page(self, request: SignedInRequest, pk: int) -> HttpResponse:
@@ -183,6 +192,8 @@ class ObjectPages(Generic[Row]):
             with errors_shown_on(form):
                 self.change(request, form, row)
                 return self.to_detail(row)
+        elif check := self.service_check(request, row):
+            check_valid_fields(form, check)
         return self.render_form(request, form, row)
 
     def delete_page(self, request: SignedInRequest, pk: int) -> HttpResponse:
@@ -191,7 +202,7 @@ class ObjectPages(Generic[Row]):
         name = str(row)
         if self.confirms_name and not is_name_confirmed(request, name):
             return self.to_detail(row)
-        with errors_as_messages(request):
+        with errors_as_messages(request) if self.delete_shows_refusals else nullcontext():
             response = self.remove(request, row)
             if self.deleted_text:
                 messages.info(request, self.deleted_text % {"name": name})
@@ -231,17 +242,19 @@ class ObjectPages(Generic[Row]):
         return self.render(request, template or self.detail_template, full_context, status)
 
     def render_form(self, request: SignedInRequest, form: Any, row: Row | None = None) -> HttpResponse:
-        """The form page, with everything that is wrong at once."""
-        if (check := self.service_check(request, row)) is not None:
-            check_valid_fields(form, check)
+        """The form page, with the errors of the form."""
         context = {"form": form, "row": row, **self.form_context(request, form, row)}
-        return self.render(request, self.form_template, context, 422 if form.errors else 200)
+        template = (row and self.edit_template) or self.form_template
+        return self.render(request, template, context, 422 if form.errors else 200)
 
     def to_detail(self, row: Any) -> HttpResponse:
         """A redirect to the page of an object, or to the list where it has none."""
-        if "detail" in self.declared or "detail" in self.url_names:
-            return redirect(self.names.detail, row.pk)
-        return redirect(self.names.list)
+        return redirect(self.names.detail, row.pk) if self.has_detail else redirect(self.names.list)
+
+    @property
+    def has_detail(self) -> bool:
+        """Whether an object has a page that shows it."""
+        return "detail" in self.declared or "detail" in self.url_names
 
     # addresses
 

@@ -54,14 +54,27 @@ class Column:
 
 @dataclass(frozen=True)
 class MainColumn(Column):
-    """The column that leads to the page of the object; `below` is an expression that may follow in small letters."""
+    """The column that leads to the page of the object.
+
+    Args:
+        below: an expression that may follow in small letters.
+        is_public: an expression; where it is true the tag "Public" follows.
+        sample_kind: kind of sample objects (aiplatform.pages.sample); rows of the sample project get the tag "Sample".
+    """
 
     value: str = "row"
     css: str = "main-cell"
     below: str = ""
+    is_public: str = ""
+    sample_kind: str = ""
 
     def content(self) -> str:
         link = f'<a href="{{% url pages.names.detail row.pk %}}">{{{{ {self.value} }}}}</a>'
+        if self.sample_kind:
+            link = f'{link} {{% sample_chip "{self.sample_kind}" row.pk %}}'
+        if self.is_public:
+            tag = '<span class="tag">{% icon "public" %}{% translate "Public" %}</span>'
+            link = f"{link}{{% if {self.is_public} %}} {tag}{{% endif %}}"
         if not self.below:
             return link
         return f'{link}{{% if {self.below} %}}<div class="small muted cut">{{{{ {self.below} }}}}</div>{{% endif %}}'
@@ -74,10 +87,11 @@ class Table:
 
     Args:
         anchor: each row has the id `ANCHOR-NUMBER`; empty: none.
+        libraries: of template tags and filters that values use, besides those of lists.
     """
 
-    def __init__(self, *columns: Column, anchor: str = "") -> None:
-        self.columns, self.anchor = columns, anchor
+    def __init__(self, *columns: Column, anchor: str = "", libraries: str = "") -> None:
+        self.columns, self.anchor, self.libraries = columns, anchor, libraries
 
     @cached_property
     def rows(self) -> Any:
@@ -87,7 +101,7 @@ class Table:
         anchor = f' id="{self.anchor}-{{{{ row.pk }}}}"' if self.anchor else ""
         refresh = '{% if refresh_s %} data-refresh-s="{{ refresh_s }}"{% endif %}'
         body = f"<tbody{refresh}>{{% for row in page %}}<tr{anchor}>{cells}</tr>{{% endfor %}}</tbody>"
-        return _compiled(f"<thead><tr>{heads}</tr></thead>{body}")
+        return _compiled(f"<thead><tr>{heads}</tr></thead>{body}", self.libraries)
 
 
 class Facts:
@@ -107,8 +121,8 @@ class Facts:
         )
 
 
-def _compiled(source: str) -> Any:
-    template = engines["django"].from_string(f"{{% load lists ui %}}{source}")
+def _compiled(source: str, libraries: str = "") -> Any:
+    template = engines["django"].from_string(f"{{% load i18n lists ui {libraries} %}}{source}")
     quicken(template.template)  # type: ignore[attr-defined]  # of Django's engine
     return template
 

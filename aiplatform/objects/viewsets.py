@@ -20,7 +20,7 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from aiplatform.lib.schema import PlatformSchema
 from aiplatform.objects.filters import ObjectFilters
 
-READING, WRITING = ("list", "retrieve"), ("create", "partial_update")
+READING, WRITING = ("list", "retrieve"), ("create", "update", "partial_update")
 
 
 class ObjectSerializer(OutMixin, StrictMixin, serializers.ModelSerializer[Any]):
@@ -175,7 +175,7 @@ class ObjectBase(NumberedViewSet):
 
 
 class ObjectViewSet(ListModelMixin, RetrieveModelMixin, ObjectBase):
-    """List and one object of a kind; `CreateObject`, `ChangeObject` and `DeleteObject` add the other routes."""
+    """List and one object of a kind; `CreateObject`, `ChangeObject`, `ReplaceObject`, `DeleteObject` add others."""
 
 
 class CreateObject:
@@ -194,6 +194,14 @@ class ChangeObject:
     def partial_update(self: Any, request: Any, pk: str) -> Response:
         row = self.get_object()
         return self.answer(self.change_object(row, **self.values()) or row)
+
+
+class ReplaceObject:
+    """`PUT`: `replace_object(row, **values)` calls the service with all fields."""
+
+    def update(self: Any, request: Any, pk: str) -> Response:
+        row = self.get_object()
+        return self.answer(self.replace_object(row, **self.values()) or row)
 
 
 class DeleteObject:

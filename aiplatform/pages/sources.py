@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -11,15 +11,19 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import F, FilteredRelation, Q, QuerySet, Sum
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.access import clusters
 from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform import env
-from aiplatform.lib import units
-from aiplatform.lib.frame import ClusterGlance, ClusterName, register_cluster_source, register_trouble_source
+from aiplatform.lib import palette, units
+from aiplatform.lib.header_sources import ClusterGlance, ClusterName, register_cluster_source, register_trouble_source
+from aiplatform.lib.palette import Command, ObjectCommand, Target
 from aiplatform.lib.prepared import PreparedQuery
+from aiplatform.lib.search import filter_by_text
 from datasets.models import DatasetVersion
 from workers.core.models import Allocation, Device, Membership, VirtualCluster
 from workers.core.models.nodes import SHARES_PER_DEVICE, Node
@@ -147,6 +151,28 @@ def guard_admin_site() -> None:
     admin.site.unregister(Group)  # our own groups carry roles; Django's carry nothing here
 
 
+def other_clusters(user: User, text: str, limit: int) -> Iterator[Target]:
+    """Yield the clusters of the user that can become the current one."""
+    clusters = VirtualCluster.objects.open().filter(memberships__user=user, memberships__is_current=False)
+    for cluster in filter_by_text(clusters, text, "name").order_by("name")[:limit]:
+        yield Target(cluster.name, reverse("switch-cluster"), fields={"cluster": str(cluster.pk), "next": ""})
+
+
+SWITCH_CLUSTER = ObjectCommand(
+    "clusters.switch", gettext_lazy("Switch to cluster %(name)s"), "clusters", Action.JOBS_SUBMIT, find=other_clusters
+)
+COMMANDS = (
+    Command("theme.light", gettext_lazy("Light theme"), "sun", Action.SELF_MANAGE, press='[data-theme-set="light"]'),
+    Command("theme.dark", gettext_lazy("Dark theme"), "moon", Action.SELF_MANAGE, press='[data-theme-set="dark"]'),
+    Command("theme.system", gettext_lazy("System theme"), "screen", Action.SELF_MANAGE, press='[data-theme-set=""]'),
+    Command("side.fold", gettext_lazy("Collapse side bar"), "sidebar", Action.OVERVIEW_VIEW, press="[data-side-fold]"),
+    Command(
+        "keys", gettext_lazy("Keyboard shortcuts"), "keyboard", Action.OVERVIEW_VIEW, press="[data-shortcuts-open]"
+    ),
+    Command("help", gettext_lazy("Help"), "help", Action.OVERVIEW_VIEW, "help"),
+)
+
+
 def register() -> None:
     """Called once, when all apps are loaded."""
     clusters.register(
@@ -159,5 +185,7 @@ def register() -> None:
         )
     )
     register_cluster_source(glance)
+    palette.register(*COMMANDS)
+    palette.register_on_objects(SWITCH_CLUSTER)
     register_trouble_source(trouble.sentences)
     snapshot_reader.register_shares(storage_shares)

@@ -21,13 +21,12 @@ from django.views.i18n import JavaScriptCatalog
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform import __version__
+from aiplatform.frame import palette
 from aiplatform.lib import disk
-from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
 from aiplatform.lib.problems import problem
 from aiplatform.pages import handbook
-from aiplatform.pages.overview import annotating, now_of, steps
 from aiplatform.pages.styleguide import sample
 from workers.core.models import VirtualCluster
 from workers.resources.clusters import members
@@ -39,17 +38,9 @@ texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCa
 
 
 @needs(Action.OVERVIEW_VIEW)
-def overview(request: SignedInRequest) -> HttpResponse:
-    """The start page; htmx requests only its moving part."""
-    if request.htmx:
-        return render(request, "_overview_now.html", now_of(request.user))
-    return render(request, "overview.html", now_of(request.user) | steps(request.user) | annotating(request.user))
-
-
-@needs(Action.OVERVIEW_VIEW)
 def search(request: SignedInRequest) -> JsonResponse:
-    """Things whose name contains `?q=`, of those the reader may see."""
-    return JsonResponse({"results": registry.search(request.user, request.GET.get("q", ""))})
+    """Pages, commands and objects that match `?q=`, of those the reader may open."""
+    return JsonResponse({"results": palette.results(request.user, request.GET.get("q", ""))})
 
 
 @require_POST
@@ -69,15 +60,6 @@ def switch_cluster(request: SignedInRequest) -> HttpResponse:
 def styleguide(request: SignedInRequest) -> HttpResponse:
     """Every component on one page, for those who build and translate pages."""
     return render(request, "styleguide.html", sample())
-
-
-@require_GET
-@needs(Action.OVERVIEW_VIEW)
-def help_page(request: SignedInRequest) -> HttpResponse:
-    """The way of work, the words of the product, and the keys."""
-    steps_there = [(step, request.user.can(step.needs)) for step in handbook.STEPS]
-    context = {"steps": steps_there, "glossary": handbook.GLOSSARY, "keys": handbook.KEYS}
-    return render(request, "help.html", context)
 
 
 @require_GET
@@ -108,7 +90,7 @@ def _error(request: HttpRequest, status: int, code: str, detail: str) -> HttpRes
     if request.path.startswith("/api/"):
         body = problem(status, code, detail, request=request)
         return JsonResponse(body, status=status, content_type="application/problem+json")
-    return render(request, ERROR_PAGES[status], status=status)
+    return render(request, ERROR_PAGES[status], {"code": code}, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -133,7 +115,9 @@ def _away(request: HttpRequest) -> HttpResponse:
         body = problem(503, "unavailable", sentence, request=request)
         answer: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
     else:
-        page = loader.get_template("away.html").render({"request_id": getattr(request, "request_id", "")})
+        page = loader.get_template("away.html").render(
+            {"code": "unavailable", "request_id": getattr(request, "request_id", "")}
+        )
         answer = HttpResponse(page, status=503)
     answer["Retry-After"] = str(RETRY_AFTER_S)
     return answer
@@ -145,7 +129,7 @@ def _full(request: HttpRequest) -> HttpResponse:
     if request.path.startswith("/api/"):
         body = problem(507, disk.DiskFull.code, sentence, request=request)
         return JsonResponse(body, status=507, content_type="application/problem+json")
-    facts = {"request_id": getattr(request, "request_id", ""), "sentence": sentence}
+    facts = {"code": disk.DiskFull.code, "request_id": getattr(request, "request_id", ""), "sentence": sentence}
     answer = HttpResponse(loader.get_template("full.html").render(facts), status=507)
     answer["X-Refusal"] = quote(sentence)
     return answer
@@ -164,4 +148,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if request.path.startswith("/api/"):
         body = problem(500, "server_error", _("Internal error."), request=request)
         return JsonResponse(body, status=500, content_type="application/problem+json")
-    return HttpResponse(loader.get_template("500.html").render({"request_id": request_id}), status=500)
+    return HttpResponse(
+        loader.get_template("500.html").render({"code": "server_error", "request_id": request_id}), status=500
+    )

@@ -16,7 +16,7 @@ from django.template import loader
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language, gettext_lazy, pgettext_lazy
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.fields import must_be_filled_in
@@ -68,7 +68,7 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "gone": ("fail", "warning", gettext_lazy("Gone")),
     "sick": ("fail", "warning", gettext_lazy("Faulty")),
     # alarms
-    "info": ("end", "info", gettext_lazy("Note")),
+    "info": ("end", "info", pgettext_lazy("severity", "Note")),
     "warning": ("wait", "warning", gettext_lazy("Warning")),
     "critical": ("fail", "alarms", gettext_lazy("Critical")),
     # accounts

@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern] = [
     path(PROJECT, ProjectViewSet.as_view(ONE), name="annotation-project-detail"),
     path(
         PROJECT + "members/",
-        ProjectViewSet.as_view({"get": "members", "post": "add_member"}),
+        ProjectViewSet.as_view({"get": "members", "post": "add_member"}, pagination_class=None),
         name="annotation-member-list",
     ),
     path(
@@ -34,7 +34,11 @@ urlpatterns: list[URLPattern] = [
     path(TASK + "previous/", TaskViewSet.as_view({"get": "previous"}), name="annotation-task-previous"),
     path(TASK + "image/", TaskViewSet.as_view({"get": "image"}), name="annotation-task-image"),
     path(TASK + "submit/", TaskViewSet.as_view({"post": "submit"}), name="annotation-task-submit"),
-    path(TASK + "reviews/", TaskViewSet.as_view({"get": "reviews", "post": "review"}), name="annotation-task-reviews"),
+    path(
+        TASK + "reviews/",
+        TaskViewSet.as_view({"get": "reviews", "post": "review"}, pagination_class=None),
+        name="annotation-task-reviews",
+    ),
     path(
         TASK + "shapes/", TaskViewSet.as_view({"get": "shapes", "post": "edit_shapes"}), name="annotation-task-shapes"
     ),

@@ -87,6 +87,7 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         projects.delete(self.project(manage=True))
         return Response(status=204)
 
+    @extend_schema(responses=wire.MemberOut(many=True))
     def members(self, request: ApiRequest, project_pk: int) -> Response:
         rows = self.project().memberships.select_related("user").order_by("user__username")
         return Response(wire.MemberOut(rows, many=True).data)

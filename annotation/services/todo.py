@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Case, Count, IntegerField, Max, Q, Value, When
+from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotation.models import AnnotationSet, ImageTask
@@ -57,6 +58,19 @@ def for_user(user: User, *, limit: int = SHOWN) -> list[Todo]:
         for pk in first
         if (image := next_image(sets[pk], user)) is not None
     ]
+
+
+def count_sent_back(user: User) -> int:
+    """Return the number of images that were sent back, of those this user may draw on in projects of theirs."""
+    rows = ImageTask.objects.filter(state=State.REJECTED, set__in=AnnotationSet.objects.annotatable_by(user))
+    if user.sees_everything:
+        rows = rows.filter(Q(set__project__owner=user) | Q(set__project__members=user))
+    return rows.distinct().count()
+
+
+def sent_back_words(count: int) -> str:
+    """Return the count in words."""
+    return ngettext("%(count)s image sent back", "%(count)s images sent back", count) % {"count": count}
 
 
 def next_image(annotation_set: AnnotationSet, user: User) -> ImageTask | None:

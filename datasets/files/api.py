@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db import transaction
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -102,6 +103,9 @@ class FilesDatasetIn(ReadingIn, PathIn):
     name = serializers.CharField(max_length=NAME_MAX, default="", allow_blank=True, help_text="Empty: of the folder.")
 
 
+ONE_FOLDER = forced_singular_serializer(FolderOut)  # type: ignore[no-untyped-call]  # of drf-spectacular
+
+
 class FilesViewSet(PlatformViewSet):
     """Files of the caller's home. Other users, operators included, read only the folders that their owner shares."""
 
@@ -131,7 +135,7 @@ class FilesViewSet(PlatformViewSet):
     serializer_class = EntryOut
     queryset = SharedFolder.objects.none()
 
-    @extend_schema(responses={200: FolderOut(many=False)}, parameters=[PATH, SHARED, SEARCH, PAGE])
+    @extend_schema(responses=ONE_FOLDER, parameters=[PATH, SHARED, SEARCH, PAGE])
     def list(self, request: ApiRequest) -> Response:
         """List the entries of a folder, folders first."""
         filters = queries.read_filters(request)

@@ -20,16 +20,12 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
-from aiplatform.objects.viewsets import ObjectViewSet, object_action
 from datasets.models import DatasetVersion
 from datasets.services.datasets import NAME_MAX
 from inference.batch import drafts, exports, predictions, results, sources
 from inference.batch.filters import PredictionFilters
 from inference.batch.models import PredictedData, Prediction
-from inference.registry.serializers import JobFields
-from inference.registry.version_serializers import VersionField
-from workers.jobs.api.progress_fields import PROGRESS
-from workers.jobs.api.resource_request import ResourcesIn
+from inference.evaluation.jobs.api import JOB_FIELDS, ModelJobIn, ModelJobOut, ModelJobViewSet
 
 MAX_LINES = 200  # of one answer of `answers`
 
@@ -45,34 +41,26 @@ class PredictedDataOut(OutMixin, serializers.ModelSerializer):
         fields = ["id", "dataset", "version", "min_score", "by", "at"]
 
 
-class PredictionOut(OutMixin, JobFields, serializers.ModelSerializer):
+class PredictionOut(ModelJobOut):
     """A prediction; `summary` is empty until it has ended."""
 
-    name = serializers.CharField(source="job.name", read_only=True)
-    owner = serializers.CharField(source="job.owner.username", read_only=True)
-    model_version: Any = serializers.PrimaryKeyRelatedField(source="version", read_only=True)
-    model = serializers.CharField(source="model_label", read_only=True)
     version: Any = serializers.PrimaryKeyRelatedField(source="data", read_only=True)
     source: Any = serializers.CharField(source="source_label", read_only=True)
     nodes = serializers.IntegerField(source="job.nodes", read_only=True)
     made = PredictedDataOut(many=True, read_only=True)
-    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
-    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
 
     class Meta:
         model = Prediction
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
-            "model", "model_version", "task", "version", "source", "split", "is_listed", "total", "params", "summary",
-            "nodes", "made", "created_at", "ended_at",
+            *JOB_FIELDS, "model", "model_version", "task", "version", "source", "split", "is_listed", "total",
+            "params", "summary", "nodes", "made", "created_at", "ended_at",
         ]  # fmt: skip
         read_only_fields = fields
 
 
-class PredictionIn(ResourcesIn):
+class PredictionIn(ModelJobIn):
     """A new prediction: a model, a dataset version or a folder on the server, limits of the answers, resources."""
 
-    model_version = VersionField(to_use=True)
     version = VisibleField(DatasetVersion, to_use=True, required=False, allow_null=True, default=None)
     server_path = serializers.CharField(
         max_length=500, required=False, default="", allow_blank=True,
@@ -94,8 +82,6 @@ class PredictionIn(ResourcesIn):
         required=False, allow_null=True, default=None, help_text="Maximum predictions per image; null: as in the model."
     )
     batch = serializers.IntegerField(required=False, default=predictions.BATCH)
-    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
-    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
 
 
 class PredictionVersionIn(StrictMixin, serializers.Serializer):
@@ -105,10 +91,11 @@ class PredictionVersionIn(StrictMixin, serializers.Serializer):
     min_score = serializers.FloatField(required=False, default=0.0, help_text="Answers below it are left out.")
 
 
-class PredictionViewSet(ObjectViewSet):
+class PredictionViewSet(ModelJobViewSet):
     """Predictions. `?state=` filters (a state, or a group such as running or completed), `?search=` finds.
 
-    `answers/?begin=&count=` gives those from a place on; `download/?as=` all of them as csv, coco or jsonl.
+    `answers/?begin=&count=` gives those from a place on; `download/?as=` all of them as csv, coco or jsonl. After
+    `stop/` what was answered so far stays.
     """
 
     view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
@@ -118,7 +105,6 @@ class PredictionViewSet(ObjectViewSet):
     reach = {"make_version": ""}
     serializer_class = PredictionOut
     filters = PredictionFilters
-    forbids_change = True
 
     def get_queryset(self) -> Any:
         datasets = PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user)
@@ -136,11 +122,6 @@ class PredictionViewSet(ObjectViewSet):
             fields["listed"] = sources.parse_list(file.read(sources.MAX_LIST_BYTES + 1), file.name or "")
         prediction = predictions.submit(user=request.user, **fields)
         return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)
-
-    @object_action(status=202)
-    def stop(self, prediction: Prediction) -> None:
-        """Request a stop; what was answered so far stays."""
-        predictions.stop(prediction=prediction, by=self.request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

@@ -9,30 +9,23 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.titles import TITLE
+from aiplatform.lib.row_choices import offer
 from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from datasets.services import server_paths
 from datasets.services.datasets import NAME_MAX
 from inference.batch import predictions, sources
-from inference.evaluation import evaluations
+from inference.evaluation.jobs.forms import ModelJobForm, name_field
 from inference.evaluation.models import SPLIT_LABELS
 from inference.kit.task_kinds import TASKS
-from inference.registry.fields import ModelVersionChoice
 from inference.registry.models import ModelVersion
-from workers.jobs.forms.resource_request import ResourceForm
 
 SPLITS = [("", _("All images")), *((name, word) for name, word in SPLIT_LABELS.items() if name)]
 
 
-class PredictionForm(ResourceForm):
+class PredictionForm(ModelJobForm):
     """Model, pictures, limits of the answers, and resources."""
 
-    device_kinds = ("gpu", "cpu")
-
-    model_version = ModelVersionChoice(
-        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
-    )
     version = DatasetVersionChoice(
         label=_("Dataset"), queryset=DatasetVersion.objects.none(), required=False, empty_label=_("None: use a folder")
     )
@@ -71,13 +64,7 @@ class PredictionForm(ResourceForm):
     batch = forms.IntegerField(
         label=_("Images per batch"), required=False, min_value=1, max_value=256, initial=predictions.BATCH
     )
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=100,
-        required=False,
-        validators=[TITLE],
-        help_text=_("Leave empty to combine model and images."),
-    )
+    name = name_field(_("Leave empty to combine model and images."))
     nodes = forms.IntegerField(
         label=_("Nodes"),
         min_value=1,
@@ -86,24 +73,16 @@ class PredictionForm(ResourceForm):
         required=False,
         help_text=_("Several nodes share the images."),
     )
-    gpus_per_node = forms.IntegerField(
-        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
-    )
-    cpus = forms.FloatField(
-        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
-    )
 
+    MAIN = ("model_version", "version", "server_path", "split")
     ADVANCED = ("listed", "score_threshold", "max_detections", "batch", "name")
+    more_title = _("List, limits of predictions, name")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        models, versions = self.fields["model_version"], self.fields["version"]
-        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            ModelVersion.objects.usable_by(user).filter(task__in=TASKS).in_use().select_related("model")
-        )
-        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).for_choice()
-        )
+        models = ModelVersion.objects.usable_by(user).filter(task__in=TASKS).in_use()
+        offer(models.select_related("model"), self.fields["model_version"])
+        offer(DatasetVersion.objects.usable_by(user).for_choice(), versions := self.fields["version"])
         if not server_paths.roots():  # the operator allowed none
             del self.fields["server_path"]
             versions.required, versions.empty_label = True, _("Choose a dataset")  # type: ignore[attr-defined]  # as above
@@ -122,9 +101,8 @@ class PredictionForm(ResourceForm):
 
     def submission(self) -> dict[str, Any]:
         """Return the arguments of `predictions.submit`."""
-        names = ("model_version", "version", "split", "score_threshold", "max_detections", "batch", "name")
-        values = {name: self.cleaned_data[name] for name in names} | {"listed": self.cleaned_data["listed"]}
-        return values | {"server_path": self.cleaned_data.get("server_path", "")} | self.resources()
+        names = [name for name in (*self.MAIN, *self.ADVANCED) if name in self.fields]
+        return {name: self.cleaned_data[name] for name in names} | self.resources()
 
 
 class DraftForm(forms.Form):

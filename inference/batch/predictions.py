@@ -18,13 +18,13 @@ from aiplatform.lib.parsers import is_sound
 from datasets.models import DatasetVersion
 from inference.batch import results, sources
 from inference.batch.models import Prediction
-from inference.evaluation import evaluations, thresholds
+from inference.evaluation import thresholds
+from inference.evaluation.jobs.submission import MAX_NAME, check_split, check_unseen, finish_checks
 from inference.kit.samples.ground_truth import UNSEEN
-from inference.registry import training_data
 from inference.registry.models import ModelVersion
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
-from workers.jobs import actions, submission
+from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 
 KIND = "prediction"
@@ -78,7 +78,7 @@ def submit(
         if server_path:
             root = sources.folder(server_path, by=user)
     label = str(version) if version else str(root or server_path)
-    name = name or titles.derive_name(f"{model_version} on {_short_label(label)}", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{model_version} on {_short_label(label)}", room=MAX_NAME)
     names: list[str] | None = None
     with refusals:
         names = _names(version, root, listed, by=user)
@@ -87,13 +87,7 @@ def submit(
         score_threshold = thresholds.default_score(model_version, by=user)
     with refusals:
         params = checked_numbers(score_threshold=score_threshold, max_detections=max_detections, batch=batch)
-    with refusals:
-        evaluations.check_name(name)
-    with refusals:
-        resources = evaluations.complete(user, resources)
-        if refusals:  # also report resources that no node has
-            submission.check(user, KIND, **resources)
-    refusals.end()
+    resources = finish_checks(refusals, user=user, kind=KIND, name=name, resources=resources)
     spec = {"model_version": model_version.pk, "version": version.pk if version else None, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
@@ -202,21 +196,7 @@ def check_source(
     if split and listed is not None:
         raise Invalid(_("Choose a split, or provide a list: exactly one."), field="split")
     check_split(version, split)
-    if split == UNSEEN and training_data.for_model(model, owner=user) is None:
-        message = _("The training images of %(model)s are unknown. Choose another split.")
-        raise Invalid(message % {"model": model}, field="split")
-
-
-def check_split(version: DatasetVersion, split: str) -> None:
-    """Check that the version has the split.
-
-    Raises:
-        Invalid: names those that it has.
-    """
-    if split not in ("", UNSEEN) and not version.splits.get(split):
-        available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
-        facts = {"version": version, "split": split, "known": available or _("none")}
-        raise Invalid(_("%(version)s has no split “%(split)s”. Available splits: %(known)s.") % facts, field="split")
+    check_unseen(model, split, user)
 
 
 def checked_numbers(**numbers: float | None) -> dict[str, float | None]:
@@ -239,11 +219,6 @@ def checked_numbers(**numbers: float | None) -> dict[str, float | None]:
             checked[name] = int(number) if name in INTEGER_FIELDS else number
     refusals.end()
     return checked
-
-
-def stop(*, prediction: Prediction, by: User) -> None:
-    """Request a stop of the prediction's job; chunks that are whole stay."""
-    actions.stop(prediction.job, by=by)
 
 
 def publish(job: Job, attempt: Attempt) -> None:

@@ -13,6 +13,7 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from inference.batch.models import Prediction
 from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
+from inference.evaluation.jobs.outputs import entries, read_json
 from inference.registry.prediction_lines import Line, to_count, word
 from workers.core.runs import RunDir
 
@@ -37,12 +38,8 @@ def load(prediction: Prediction) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """Read the summary in the outputs of an attempt."""
-    try:
-        with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
-            document = json.loads(file.read(MAX_BYTES))
-    except (OSError, ValueError, RecursionError, files.OutsideRoot):
-        return {}
-    if not isinstance(document, dict):
+    document = read_json(folder, "summary.json", max_bytes=MAX_BYTES)
+    if not document:
         return {}
     return {
         **{name: to_count(document.get(name)) for name in COUNTS},
@@ -50,11 +47,11 @@ def read(folder: Path) -> dict[str, Any]:
         "provider": word(document.get("provider"), 60),
         "classes": [
             {"name": word(row.get("name"), 200), "count": to_count(row.get("count"))}
-            for row in _rows(document.get("classes"))
+            for row in entries(document.get("classes"))
         ],
         "left_out": [
             {"path": word(row.get("path"), 1000), "code": word(row.get("code"), 30)}
-            for row in _rows(document.get("left_out"))
+            for row in entries(document.get("left_out"))
         ],
         "complete": document.get("complete") is True,
     }
@@ -102,10 +99,6 @@ def _line(text: bytes, index: int) -> Line | None:
         "height": height,
         "predictions": [prediction for prediction in predictions if isinstance(prediction, dict)],
     }
-
-
-def _rows(value: Any) -> list[dict[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def listed_path(prediction: Prediction, index: int) -> str:

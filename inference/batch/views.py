@@ -7,10 +7,8 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
@@ -18,26 +16,26 @@ from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects.pages import POST, page
 from aiplatform.objects.tables import Column, Table
 from datasets.services import server_paths
 from inference.batch import drafts, exports, predictions, presentation, results
 from inference.batch.filters import PredictionFilters
 from inference.batch.forms import DraftForm, PredictionForm
 from inference.batch.models import Prediction
-from inference.evaluation import evaluations
-from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
+from inference.evaluation.jobs.pages import CREATED, MODEL, NAME, OWNER, STATE, ModelJobPages
 from inference.evaluation.models import SPLIT_LABELS
-from workers.jobs.resource_request import Resources
-from workers.scheduling import preview
 
 
-class PredictionPages(JobRowPages[Prediction]):
-    """The list of batch predictions."""
+class PredictionPages(ModelJobPages[Prediction]):
+    """The pages of batch predictions."""
 
-    model, filters = Prediction, PredictionFilters
-    basename, path, url_names = "prediction", "predictions/", {"detail": "prediction-detail"}
+    model, filters, form_class = Prediction, PredictionFilters, PredictionForm
+    basename, path = "prediction", "predictions/"
     view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    submit, check = staticmethod(predictions.submit), staticmethod(predictions.check)
+    prefilled = ("model_version", "version", "split")
     source = Column(_("Images"), "row.source_label", sort="source", css="wrap-any")
     answered = Column(_("Answered"), template="inference/_prediction_count.html", kind="num")
     table = Table(NAME, STATE, source, MODEL, answered, OWNER, CREATED)
@@ -46,92 +44,64 @@ class PredictionPages(JobRowPages[Prediction]):
     filter_label, no_match_text = _("Filter batch predictions"), _("No batch prediction matches.")
     empty_text = _("No batch predictions yet. Choose a model and images, and download the predictions.")
     new_title, empty_action = _("New batch prediction"), _("New batch prediction")
+    form_lead = _(
+        "Each image gets the same prediction as from an endpoint with this model. "
+        "A killed job continues where it stopped."
+    )
+    stop_text = _("Predictions so far are kept.")
+    detail_template, live_template = "inference/prediction_detail.html", "inference/_prediction_answers.html"
 
+    def details(self, request: SignedInRequest, row: Prediction, is_own: bool) -> dict[str, Any]:
+        """Progress, images with their predictions, downloads."""
+        may_extend = drafts.may_extend(row, request.user)
+        may_draft = may_extend or request.user.can(Action.DATASETS_CREATE)
+        name = "" if may_extend else drafts.name_for(row, request.user)
+        return {
+            "can_draft": row.job.is_final and may_draft and drafts.can_draft(row),
+            "draft_form": DraftForm(may_extend=may_extend, initial={"name": name}),
+            "split_word": SPLIT_LABELS.get(row.split, row.split),
+            "has_places": exports.has_places(row),
+            "made": row.made.seen_by(request.user),
+            **presentation.build_context(row),
+        }
 
-@needs(Action.EVALUATIONS_SUBMIT)
-def prediction_new(request: SignedInRequest) -> HttpResponse:
-    """The form of a prediction; `?model_version=`, `?version=`, `?split=` fill in what is known."""
-    initial = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
-    form = PredictionForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
-    if form.is_valid():
-        with errors_shown_on(form):
-            prediction = predictions.submit(user=request.user, **form.submission())
-            return redirect("inference:prediction-detail", prediction.pk)
-    else:
-        check_valid_fields(form, predictions.check)
-    context = {
-        "form": form,
-        "advanced": [form[name] for name in form.ADVANCED],
-        "list_url": reverse("inference:prediction-list"),
-        "fit_url": reverse("inference:prediction-fit"),
-    }
-    return render(request, "inference/prediction_new.html", context, status=422 if form.errors else 200)
+    @page()
+    def images(self, request: SignedInRequest, row: Prediction) -> HttpResponse:
+        """Further pictures of the gallery, those from `?begin=` on."""
+        begin = min(ids.number(request.GET.get("begin", "")) or 0, 10**8)
+        return self.render(request, "inference/_prediction_images.html", {"row": row, **presentation.page(row, begin)})
 
+    @page(path="<int:pk>/images/<int:place>/")
+    def image(self, request: SignedInRequest, row: Prediction, place: int) -> HttpResponseBase:
+        """One of the pictures that were answered, for those who may see both the prediction and the pictures."""
+        path = _path_of(row, place)
+        try:
+            root = drafts.root_of(row, request.user)
+            if row.folder:
+                server_paths.require_files(root, [path], by=request.user)
+            descriptor = open_beneath(root, path)
+        except (OSError, DomainError):
+            raise Http404 from None
+        response = send_file(request, descriptor, PurePosixPath(path).name, inline=True)
+        response["Cache-Control"] = "private, max-age=3600"
+        return response
 
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def prediction_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel in the form: whether it would start now. Incomplete forms are fine."""
-    form = PredictionForm(request.POST, user=request.user)
-    form.is_valid()
-    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.preview_request(request.user, resources, kind=predictions.KIND)
-    return render(request, "workers/_fit.html", {"verdict": verdict})
+    @page(path="<int:pk>/download/<slug:form>/")
+    def download(self, request: SignedInRequest, row: Prediction, form: str) -> HttpResponseBase:
+        """All answers as CSV, COCO or JSON lines."""
+        if form not in exports.FORMS:
+            raise Http404
+        return exports.send(request, row, form)
 
-
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """How far it is, pictures with their answers, downloads. htmx polls what changes until the job is over."""
-    prediction = _visible(request, pk)
-    if request.htmx and prediction.job.is_final:
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    template = "inference/_prediction_answers.html" if request.htmx else "inference/prediction_detail.html"
-    return render(request, template, _shown(request, prediction))
-
-
-def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | None = None) -> dict[str, Any]:
-    own = Prediction.objects.editable_by(request.user).filter(pk=prediction.pk).exists()
-    may_extend = drafts.may_extend(prediction, request.user)
-    may_draft = may_extend or request.user.can(Action.DATASETS_CREATE)
-    if form is None:
-        name = "" if may_extend else drafts.name_for(prediction, request.user)
-        form = DraftForm(may_extend=may_extend, initial={"name": name})
-    return {
-        "prediction": prediction,
-        "may_control": own and request.user.can(Action.EVALUATIONS_SUBMIT),
-        "can_draft": prediction.job.is_final and may_draft and drafts.can_draft(prediction),
-        "draft_form": form,
-        "split_word": SPLIT_LABELS.get(prediction.split, prediction.split),
-        "has_places": exports.has_places(prediction),
-        "made": prediction.made.seen_by(request.user),
-        **presentation.build_context(prediction),
-    }
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_images(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Further pictures of the gallery, those from `?begin=` on."""
-    prediction = _visible(request, pk)
-    begin = min(ids.number(request.GET.get("begin", "")) or 0, 10**8)
-    context = {"prediction": prediction, **presentation.page(prediction, begin)}
-    return render(request, "inference/_prediction_images.html", context)
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_image(request: SignedInRequest, pk: int, place: int) -> HttpResponseBase:
-    """One of the pictures that were answered, for those who may see both the prediction and the pictures."""
-    prediction = _visible(request, pk)
-    path = _path_of(prediction, place)
-    try:
-        root = drafts.root_of(prediction, request.user)
-        if prediction.folder:
-            server_paths.require_files(root, [path], by=request.user)
-        descriptor = open_beneath(root, path)
-    except (OSError, DomainError):
-        raise Http404 from None
-    response = send_file(request, descriptor, PurePosixPath(path).name, inline=True)
-    response["Cache-Control"] = "private, max-age=3600"
-    return response
+    @page(Action.EVALUATIONS_VIEW, methods=POST)
+    def version(self, request: SignedInRequest, row: Prediction) -> HttpResponse:
+        """Make a dataset version whose annotations are the answers."""
+        form = DraftForm(request.POST, may_extend=drafts.may_extend(row, request.user))
+        if form.is_valid():
+            with errors_shown_on(form):
+                made = drafts.make(row, by=request.user, **form.cleaned_data)
+                return redirect("datasets:detail", made.dataset_id)
+        return self.render_detail(request, row, 422, draft_form=form)
 
 
 def _path_of(prediction: Prediction, place: int) -> str:
@@ -146,38 +116,3 @@ def _path_of(prediction: Prediction, place: int) -> str:
     if not path:
         raise Http404
     return path
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_download(request: SignedInRequest, pk: int, form: str) -> HttpResponseBase:
-    """All answers as CSV, COCO or JSON lines."""
-    if form not in exports.FORMS:
-        raise Http404
-    return exports.send(request, _visible(request, pk), form)
-
-
-@require_POST
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_version(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Make a dataset version whose annotations are the answers."""
-    prediction = _visible(request, pk)
-    form = DraftForm(request.POST, may_extend=drafts.may_extend(prediction, request.user))
-    if form.is_valid():
-        with errors_shown_on(form):
-            made = drafts.make(prediction, by=request.user, **form.cleaned_data)
-            return redirect("datasets:detail", made.dataset_id)
-    return render(request, "inference/prediction_detail.html", _shown(request, prediction, form), status=422)
-
-
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def prediction_stop(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Request a stop."""
-    rows = Prediction.objects.editable_by(request.user).select_related("job")
-    predictions.stop(prediction=get_object_or_404(rows, pk=pk), by=request.user)
-    return redirect("inference:prediction-detail", pk)
-
-
-def _visible(request: SignedInRequest, pk: int) -> Prediction:
-    prediction: Prediction = get_object_or_404(Prediction.objects.visible_to(request.user).for_list(), pk=pk)
-    return prediction

@@ -22,9 +22,10 @@ from inference.conversion import engines, intervals, results
 from inference.conversion.converter import variant_catalog
 from inference.conversion.models import Conversion, ConvertedVariant
 from inference.evaluation import evaluations
+from inference.evaluation.jobs.outputs import folder_of
+from inference.evaluation.jobs.submission import MAX_NAME, check_unseen, finish_checks
 from inference.kit.model_io.engine import RUNTIME
 from inference.kit.prediction import selftest
-from inference.kit.samples.ground_truth import UNSEEN
 from inference.kit.task_kinds import TASKS
 from inference.registry import inspections, training_data
 from inference.registry import registration as registry
@@ -40,7 +41,7 @@ from workers.jobs.resource_request import Resources
 
 log = logging.getLogger(__name__)
 KIND = "conversion"
-LEAST_LOOKS, MOST_LOOKS, LOOKS = 8, 5000, 300
+MIN_CALIBRATION_IMAGES, MAX_CALIBRATION_IMAGES, LOOKS = 8, 5000, 300
 MAX_LOSS = 0.01
 # Which variants become versions by themselves.
 KEEP_FASTEST, KEEP_ALL, KEEP_NONE = "fastest", "all", "none"
@@ -100,7 +101,7 @@ def submit(
         split = training_data.best_split(model_version, version, user=user)
     if calibrate_on == AUTO:
         calibrate_on = "train" if version.splits.get("train") and split != "train" else ""
-    name = name or titles.derive_name(f"{model_version} conversion", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{model_version} conversion", room=MAX_NAME)
     params = {
         "targets": list(dict.fromkeys(targets)), "calibrate_on": calibrate_on, "looks": looks, "method": method,
         "max_loss": max_loss, "keep": keep,
@@ -111,19 +112,12 @@ def submit(
     with refusals:
         evaluations.check_fit(model_version, version, split)
     with refusals:
-        if split == UNSEEN and training_data.for_model(model_version, owner=user) is None:
-            message = _("The training images of %(model)s are unknown. Choose another split.")
-            raise Invalid(message % {"model": model_version}, field="split")
+        check_unseen(model_version, split, user)
     with refusals:
         _check_params(params, version)
     with refusals:
-        evaluations.check_name(name)
-    with refusals:
-        resources = evaluations.complete(user, resources)
         engines.check(targets, cards=resources.get("gpus_per_node", 0), kind=resources.get("device_kind", "gpu"))
-        if refusals:  # also report resources that no node has
-            submission.check(user, KIND, **resources)
-    refusals.end()
+    resources = finish_checks(refusals, user=user, kind=KIND, name=name, resources=resources)
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
@@ -195,8 +189,11 @@ def _check_params(params: Mapping[str, Any], version: DatasetVersion) -> None:
             message = _("%(version)s has no split “%(split)s” for calibration.")
             raise Invalid(message % {"version": version, "split": split}, field="calibrate_on")
     with refusals:
-        if not LEAST_LOOKS <= params["looks"] <= MOST_LOOKS:
-            message = _("Calibrate on %(low)s to %(high)s images.") % {"low": LEAST_LOOKS, "high": MOST_LOOKS}
+        if not MIN_CALIBRATION_IMAGES <= params["looks"] <= MAX_CALIBRATION_IMAGES:
+            message = _("Calibrate on %(low)s to %(high)s images.") % {
+                "low": MIN_CALIBRATION_IMAGES,
+                "high": MAX_CALIBRATION_IMAGES,
+            }
             raise Invalid(message, field="looks")
     with refusals:
         if finite(params["max_loss"]) is None or not 0 <= params["max_loss"] <= 1:
@@ -313,7 +310,7 @@ def promote(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersio
 def _keep_samples(conversion: Conversion, target: str, version: ModelVersion) -> None:
     """Keep what a variant answered to a few pictures, for the self-test of devices."""
     name = f"targets/{target}/{selftest.FILE}"
-    self_tests.store(version, results.outputs(conversion), name, data=conversion.data, job=conversion.job)
+    self_tests.store(version, folder_of(conversion), name, data=conversion.data, job=conversion.job)
 
 
 def _facts(variant: ConvertedVariant) -> dict[str, Any]:
@@ -352,7 +349,7 @@ def _write_folder(variant: ConvertedVariant, facts: Mapping[str, Any], into: Pat
     row = next((row for row in results.load(variant.conversion)["rows"] if row["target"] == variant.target), None)
     if row is None:
         raise NotKept(gone)
-    outputs = results.outputs(variant.conversion)
+    outputs = folder_of(variant.conversion)
     try:
         inside = files.open_beneath(outputs, f"targets/{variant.target}/model.onnx")
         with os.fdopen(inside, "rb") as source_file:

@@ -24,7 +24,7 @@ from inference.registry.formats.folder import ModelContents
 from workers.core.device_kinds import GPU
 from workers.resources.nodes import device_rules
 
-MOST_LAYERS, LONGEST = 300, 120
+MAX_LAYERS, LONGEST = 300, 120
 FACTS = ("file", "card", "capability", "tensorrt")
 COLUMNS = ("name", "kind", "precision")
 
@@ -66,7 +66,7 @@ def read(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         "engine": engine,
-        "layers": [{name: _word(layer.get(name)) for name in COLUMNS} for layer in rows[:MOST_LAYERS]],
+        "layers": [{name: _word(layer.get(name)) for name in COLUMNS} for layer in rows[:MAX_LAYERS]],
     }
 
 

@@ -5,18 +5,10 @@ from __future__ import annotations
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
-from aiplatform.lib.ordering import Ordering
 from aiplatform.objects.filters import Words
-from inference.evaluation.job_lists import JobRowFilters
+from inference.evaluation.jobs.pages import ModelJobFilters, job_orders
 
 
-class ConversionFilters(JobRowFilters):
+class ConversionFilters(ModelJobFilters):
     search = Words("job__name", "model_label", "data_label", label=_("Name, model or dataset"))
-    orders = Ordering(
-        "-created",
-        created="pk",
-        name=Lower("job__name"),
-        model=Lower("model_label"),
-        dataset=Lower("data_label"),
-        owner=Lower("job__owner__username"),
-    )
+    orders = job_orders(dataset=Lower("data_label"))

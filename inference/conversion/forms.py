@@ -8,29 +8,22 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from aiplatform.lib.titles import TITLE
+from aiplatform.lib.row_choices import offer
 from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from inference.conversion import conversions
 from inference.conversion.converter import variant_catalog
 from inference.conversion.labels import KEEP_LABELS, METHOD_LABELS, target_words
-from inference.evaluation import evaluations
 from inference.evaluation.forms import SPLITS
+from inference.evaluation.jobs.forms import ModelJobForm, name_field
 from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
-from inference.registry.fields import ModelVersionChoice
 from inference.registry.models import ModelVersion
-from workers.jobs.forms.resource_request import ResourceForm
 
 
-class ConversionForm(ResourceForm):
+class ConversionForm(ModelJobForm):
     """Model, variants, data and resources of a conversion."""
 
-    device_kinds = ("gpu", "cpu")
-
-    model_version = ModelVersionChoice(
-        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
-    )
     targets = forms.MultipleChoiceField(
         label=_("Variants"),
         choices=target_words,
@@ -68,8 +61,8 @@ class ConversionForm(ResourceForm):
     )
     looks = forms.IntegerField(
         label=_("Images for calibration"),
-        min_value=conversions.LEAST_LOOKS,
-        max_value=conversions.MOST_LOOKS,
+        min_value=conversions.MIN_CALIBRATION_IMAGES,
+        max_value=conversions.MAX_CALIBRATION_IMAGES,
         initial=conversions.LOOKS,
         help_text=_("From the training split if available, otherwise from images not used for evaluation."),
     )
@@ -78,34 +71,19 @@ class ConversionForm(ResourceForm):
         choices=[(name, METHOD_LABELS[name]) for name in variant_catalog.METHODS],
         initial=variant_catalog.MINMAX,
     )
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=100,
-        required=False,
-        validators=[TITLE],
-        help_text=_("Leave empty to derive it from the model."),
-    )
-    gpus_per_node = forms.IntegerField(
-        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
-    )
-    cpus = forms.FloatField(
-        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
-    )
+    name = name_field(_("Leave empty to derive it from the model."))
 
+    MAIN = ("model_version", "targets", "version", "max_loss", "keep")
     ADVANCED = ("split", "looks", "method", "name")
+    more_title = _("Calibration and name")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        models, versions = self.fields["model_version"], self.fields["version"]
-        own = ModelVersion.objects.editable_by(user).filter(task__in=TASKS).in_use()
-        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            own.exclude(source__in=conversions.UNFIT).select_related("model")
-        )
-        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).filter(annotated=True).for_choice()
-        )
+        models = ModelVersion.objects.editable_by(user).filter(task__in=TASKS).in_use()
+        offer(models.exclude(source__in=conversions.UNFIT).select_related("model"), self.fields["model_version"])
+        versions = DatasetVersion.objects.usable_by(user).filter(annotated=True)
+        offer(versions.for_choice(), self.fields["version"])
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `conversions.submit`."""
-        names = ("model_version", "targets", "version", "max_loss", "keep", *self.ADVANCED)
-        return {name: self.cleaned_data[name] for name in names} | self.resources()
+        return {name: self.cleaned_data[name] for name in (*self.MAIN, *self.ADVANCED)} | self.resources()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.conversion import engines
 from inference.conversion.converter import variant_catalog
 from inference.conversion.models import Conversion
-from workers.core.runs import RunDir
+from inference.evaluation.jobs.outputs import entries, folder_of, read_json, table
+from inference.registry.prediction_lines import word
 
 MAX_BYTES = 4 << 20
 STATES = (variant_catalog.ACCEPTED, variant_catalog.REFUSED, variant_catalog.FAILED)
@@ -27,32 +25,23 @@ INTEGER_FIELDS = ("size_bytes", "images", "looks", "batch", "threads")
 MAX_LENGTH = 300
 
 
-def outputs(conversion: Conversion) -> Path:
-    """The outputs of the attempt that was published, or of the newest one."""
-    return RunDir.for_attempt(conversion.job_id, conversion.published_attempt or conversion.job.attempt_number).outputs
-
-
 def load(conversion: Conversion) -> dict[str, Any]:
     """The table as its program wrote it, cut down to what is sound; {"rows": []} where there is none yet."""
-    return read(outputs(conversion))
+    return read(folder_of(conversion))
 
 
 def read(folder: Path) -> dict[str, Any]:
     """Read the table in the outputs of an attempt."""
-    try:
-        with os.fdopen(files.open_beneath(folder, "conversion.json"), "rb") as file:
-            document = json.loads(file.read(MAX_BYTES))
-        rows = [row for row in map(_row, document["rows"]) if row]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, files.OutsideRoot):
+    document = read_json(folder, "conversion.json", max_bytes=MAX_BYTES)
+    if "rows" not in document:
         return {"rows": []}
-    calibration = document.get("calibration")
     return {
-        "rows": rows,
-        "metric": _word(document.get("metric"), 50),
-        "fastest": _word(document.get("fastest"), 20),
+        "rows": [row for row in map(_row, entries(document["rows"])) if row],
+        "metric": word(document.get("metric"), 50),
+        "fastest": word(document.get("fastest"), 20),
         "complete": document.get("complete") is True,
-        "tools": {_word(name, 30): _word(value, 30) for name, value in _table(document.get("tools")).items()},
-        "looks": _number("looks", _table(calibration)) or 0,
+        "tools": {word(name, 30): word(value, 30) for name, value in table(document.get("tools")).items()},
+        "looks": _number("looks", table(document.get("calibration"))) or 0,
     }
 
 
@@ -61,43 +50,31 @@ def _row(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     target, state = fields.get("target"), fields.get("state")
     if target not in (variant_catalog.SOURCE, *variant_catalog.TARGETS) or state not in STATES:
         return None
-    row: dict[str, Any] = {"target": target, "state": state, "error": _word(fields.get("error"), MAX_LENGTH)}
+    row: dict[str, Any] = {"target": target, "state": state, "error": word(fields.get("error"), MAX_LENGTH)}
     row |= {name: _number(name, fields) for name in FIGURES}
-    speed = _table(fields.get("speed"))
-    texts = {name: _word(speed.get(name), 100) for name in ("provider", "processor", "onnxruntime")}
+    speed = table(fields.get("speed"))
+    texts = {name: word(speed.get(name), 100) for name in ("provider", "processor", "onnxruntime")}
     row["speed"] = {name: _number(name, speed) for name in SPEEDS} | texts if finite(speed.get("p50_ms")) else None
     row["summary"] = {
-        _word(name, 50): value for name, value in _table(fields.get("summary")).items() if finite(value) is not None
+        word(name, 50): value for name, value in table(fields.get("summary")).items() if finite(value) is not None
     }
     row["classes"] = [
         {name: entry[name] for name in entry if isinstance(name, str) and is_sound(entry[name])}
-        for entry in _list(fields.get("classes"), dict)
+        for entry in entries(fields.get("classes"), dict)
     ]
     row["differences"] = {
-        _word(name, 100): {side: finite(_table(values).get(side)) for side in ("largest", "mean", "range")}
-        for name, values in _table(fields.get("differences")).items()
+        word(name, 100): {side: finite(table(values).get(side)) for side in ("largest", "mean", "range")}
+        for name, values in table(fields.get("differences")).items()
     }
     row["sensitive"] = [
-        {"node": _word(entry.get("node"), 200), "moved": finite(entry.get("moved"))}
-        for entry in _list(fields.get("sensitive"), dict)
+        {"node": word(entry.get("node"), 200), "moved": finite(entry.get("moved"))}
+        for entry in entries(fields.get("sensitive"), dict)
     ]
     row |= engines.read(fields)
-    row["without"] = [_word(name, 200) for name in _list(fields.get("without"), str)]
+    row["without"] = [word(name, 200) for name in entries(fields.get("without"), str)]
     return row
 
 
 def _number(name: str, fields: Mapping[str, Any]) -> float | int | None:
     number = finite(fields.get(name))
     return int(number) if number is not None and name in INTEGER_FIELDS else number
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any, kind: type) -> list[Any]:
-    return [entry for entry in value if isinstance(entry, kind)] if isinstance(value, list) else []
-
-
-def _word(value: Any, longest: int) -> str:
-    return value[:longest] if isinstance(value, str) and is_sound(value) else ""

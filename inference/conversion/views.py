@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
+from aiplatform.objects.pages import action
 from aiplatform.objects.tables import Column, Table
 from inference.conversion import conversions, table
 from inference.conversion.filters import ConversionFilters
 from inference.conversion.forms import ConversionForm
 from inference.conversion.models import Conversion
-from inference.evaluation import evaluations
-from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
+from inference.evaluation.jobs.pages import CREATED, MODEL, NAME, OWNER, STATE, ModelJobPages
 from inference.evaluation.models import SPLIT_LABELS
-from workers.jobs import actions
-from workers.jobs.resource_request import Resources
-from workers.scheduling import preview
 
 
-class ConversionPages(JobRowPages[Conversion]):
-    """The list of conversions."""
+class ConversionPages(ModelJobPages[Conversion]):
+    """The pages of conversions."""
 
-    model, filters = Conversion, ConversionFilters
-    basename, path, url_names = "conversion", "conversions/", {"detail": "conversion-detail"}
+    model, filters, form_class = Conversion, ConversionFilters, ConversionForm
+    basename, path, url_names = "conversion", "conversions/", {"promote": "conversion-keep"}
     view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    submit = staticmethod(conversions.submit)
     variants = Column(_("Variants"), template="inference/_conversion_targets.html")
     dataset = Column(_("Dataset"), "row.data_label", sort="dataset")
     table = Table(NAME, STATE, MODEL, dataset, variants, OWNER, CREATED)
@@ -40,90 +37,32 @@ class ConversionPages(JobRowPages[Conversion]):
     filter_label, no_match_text = _("Filter conversions"), _("No conversion matches.")
     empty_text = _("No conversions yet. A conversion makes a model smaller and faster, and measures the loss.")
     new_title = _("New conversion")
+    form_lead = _(
+        "Each variant is created, evaluated on labeled images, and timed. Variants that lose too much are rejected."
+    )
+    stop_text = _("No variant is promoted.")
+    detail_template, live_template = "inference/conversion_detail.html", "inference/_conversion_variants.html"
 
+    def service_check(self, request: SignedInRequest, row: Conversion | None) -> Callable[..., object]:
+        return partial(conversions.check, user=request.user)
 
-@needs(Action.MODELS_MANAGE)
-def conversion_new(request: SignedInRequest) -> HttpResponse:
-    """The form of a conversion; `?model_version=` and `?version=` fill in what is known."""
-    initial = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
-    form = ConversionForm(request.POST or None, user=request.user, initial=initial)
-    if form.is_valid():
-        with errors_shown_on(form):
-            conversion = conversions.submit(user=request.user, **form.submission())
-            return redirect("inference:conversion-detail", conversion.pk)
-    else:
-        check_valid_fields(form, conversions.check, user=request.user)
-    context = {
-        "form": form,
-        "advanced": [form[name] for name in form.ADVANCED],
-        "list_url": reverse("inference:conversion-list"),
-        "fit_url": reverse("inference:conversion-fit"),
-    }
-    return render(request, "inference/conversion_new.html", context, status=422 if form.errors else 200)
+    def details(self, request: SignedInRequest, row: Conversion, is_own: bool) -> dict[str, Any]:
+        """The variants with what each loses and gains."""
+        result = table.build_context(row)
+        task = row.version.task if row.version is not None else ""
+        return {
+            "found": result,
+            "on_hardware": table.on_hardware(row),
+            "metric_word": table.metric_word(task, result["metric"]),
+            "split_word": SPLIT_LABELS.get(row.split, row.split),
+        }
 
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def conversion_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel in the form: whether it would start now. Incomplete forms are fine."""
-    form = ConversionForm(request.POST, user=request.user)
-    form.is_valid()
-    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.preview_request(request.user, resources, kind=conversions.KIND, unclear=form.unclear())
-    return render(request, "workers/_fit.html", {"verdict": verdict})
-
-
-@needs(Action.MODELS_VIEW)
-def conversion_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The variants with what each loses and gains. htmx polls the table until the job is over."""
-    conversion = _visible(request, pk)
-    context = _shown(request, conversion)
-    if request.htmx:
-        if conversion.job.is_final:
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        return render(request, "inference/_conversion_variants.html", context)
-    return render(request, "inference/conversion_detail.html", context)
-
-
-def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
-    result = table.build_context(conversion)
-    source = conversion.version
-    task = source.task if source is not None else ""
-    own = Conversion.objects.editable_by(request.user).filter(pk=conversion.pk).exists()
-    return {
-        "conversion": conversion,
-        "found": result,
-        "on_hardware": table.on_hardware(conversion),
-        "metric_word": table.metric_word(task, result["metric"]),
-        "split_word": SPLIT_LABELS.get(conversion.split, conversion.split),
-        "may_control": own and request.user.can(Action.MODELS_MANAGE),
-    }
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def conversion_stop(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Request a stop."""
-    rows = Conversion.objects.editable_by(request.user).select_related("job")
-    actions.stop(get_object_or_404(rows, pk=pk).job, by=request.user)
-    return redirect("inference:conversion-detail", pk)
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def conversion_keep(request: SignedInRequest, pk: int, target: str) -> HttpResponse:
-    """Make a variant a version of its model."""
-    conversion = get_object_or_404(Conversion.objects.editable_by(request.user).for_list(), pk=pk)
-    variant = conversion.variants.filter(target=target).first()
-    if variant is None:
-        raise Http404
-    with errors_as_messages(request):
+    @action(path="<int:pk>/keep/<slug:target>/")
+    def promote(self, request: SignedInRequest, row: Conversion, target: str) -> HttpResponse:
+        """Make a variant a version of its model."""
+        variant = row.variants.filter(target=target).first()
+        if variant is None:
+            raise Http404
         version = conversions.promote(variant=variant, by=request.user)
         page = reverse("inference:model-detail", args=[version.model_id])
         return HttpResponseRedirect(f"{page}?version={version.number}")
-    return redirect("inference:conversion-detail", pk)
-
-
-def _visible(request: SignedInRequest, pk: int) -> Conversion:
-    conversion: Conversion = get_object_or_404(Conversion.objects.visible_to(request.user).for_list(), pk=pk)
-    return conversion

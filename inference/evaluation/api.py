@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import transaction
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, parse_request
+from aiplatform.lib.api import parse_request
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once, once_in_parts, store_response
+from aiplatform.objects.viewsets import object_action
 from inference.evaluation import (
     calibration,
     comparison_api,
@@ -29,33 +27,21 @@ from inference.evaluation import (
     results,
     slice_api,
 )
+from inference.evaluation.filters import EvaluationFilters
+from inference.evaluation.jobs.api import ModelJobViewSet
 from inference.evaluation.models import Evaluation
-from inference.evaluation.orders import EVALUATIONS
 from inference.evaluation.presentation import report as reports
 from inference.evaluation.serializers import EvaluationIn, EvaluationOut
-from workers.core.states import GROUPS, JobState
+
+VIEWS = ("results", "images", "comparison", "comparison_slices", "slices", "calibration", "report")
 
 
-class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class EvaluationViewSet(ModelJobViewSet):
     """Evaluations. `?state=` filters (a state, or waiting, running, completed, failed, stopped), `?search=` finds."""
 
-    needs = {
-        "list": Action.EVALUATIONS_VIEW,
-        "retrieve": Action.EVALUATIONS_VIEW,
-        "results": Action.EVALUATIONS_VIEW,
-        "images": Action.EVALUATIONS_VIEW,
-        "comparison": Action.EVALUATIONS_VIEW,
-        "comparison_slices": Action.EVALUATIONS_VIEW,
-        "slices": Action.EVALUATIONS_VIEW,
-        "calibration": Action.EVALUATIONS_VIEW,
-        "report": Action.EVALUATIONS_VIEW,
-        "threshold": Action.EVALUATIONS_SUBMIT,
-        "annotate": Action.DATASETS_CREATE,
-        "create": Action.EVALUATIONS_SUBMIT,
-        "stop": Action.EVALUATIONS_SUBMIT,
-    }
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    needs = dict.fromkeys(VIEWS, Action.EVALUATIONS_VIEW) | {"annotate": Action.DATASETS_CREATE}
     asks = {
-        "list": ("state", "search"),
         "images": ("cell", "mistake", "begin"),
         "comparison": ("evaluation", "base"),
         "comparison_slices": ("evaluation", "base", *slice_api.ASKS),
@@ -63,15 +49,9 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "calibration": result_api.ASKS,
     }
     asks_many = ("evaluation",)
-    orders = EVALUATIONS
+    reach = {"annotate": ""}
     serializer_class = EvaluationOut
-    queryset = Evaluation.objects.none()
-
-    def get_queryset(self) -> Any:
-        query = queries.read_filters(self.request)
-        state = queries.read_choice(query, "state", *GROUPS, *JobState.values)
-        rows = Evaluation.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(query.get("search", ""))
+    filters = EvaluationFilters
 
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
     @once_in_parts
@@ -82,17 +62,6 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         with transaction.atomic():
             evaluation = evaluations.submit(user=request.user, **fields)
             return store_response(request, Response(EvaluationOut(evaluation).data, status=201))
-
-    @extend_schema(request=None, responses=EvaluationOut)
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
-        """Request a stop."""
-        evaluation = self.get_object()
-        if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
-            self.permission_denied(request)
-        evaluations.stop(evaluation=evaluation, by=request.user)
-        evaluation.job.refresh_from_db()
-        return Response(EvaluationOut(evaluation).data, status=202)
 
     # before `comparison`, whose name hides that of the module
     @extend_schema(
@@ -123,15 +92,10 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Whether scores are what they say, and what mistakes cost by threshold."""
         return Response(result_api.calibration_data(request, self.get_object()))
 
-    @extend_schema(request=result_api.ThresholdIn, responses=EvaluationOut)
-    @action(detail=True, methods=["post"])
-    def threshold(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(result_api.ThresholdIn)
+    def threshold(self, evaluation: Evaluation, threshold: float | None) -> None:
         """Store a threshold as the best score, the default of services with this version."""
-        evaluation = self.get_object()
-        if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
-            self.permission_denied(request)
-        calibration.choose(evaluation, parse_request(result_api.ThresholdIn(data=request.data))["threshold"])
-        return Response(EvaluationOut(evaluation).data)
+        calibration.choose(evaluation, threshold)
 
     @extend_schema(request=result_api.AnnotateIn, responses={201: result_api.MendingDatasetOut})
     @action(detail=True, methods=["post"])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from inference.kit.task_kinds import matching
 
 RECALLS = np.linspace(0, 1, 101)
-MOST_DRAWS, LEAST_DRAWS = 500, 100
+MAX_DRAWS, MIN_DRAWS = 500, 100
 MAX_PREDICTIONS = 500_000
 MAX_CELLS = 50_000_000  # draws × answers of one evaluation: some seconds
 AT_ONCE = 2_000_000  # of them, held in memory at a time: some 100 MiB
@@ -101,4 +101,4 @@ def draws_of(rankings: Sequence[Ranking]) -> int:
     largest = max((ranking.answers for ranking in rankings), default=0)
     if largest > MAX_PREDICTIONS:
         return 0
-    return max(LEAST_DRAWS, min(MOST_DRAWS, MAX_CELLS // max(largest, 1)))
+    return max(MIN_DRAWS, min(MAX_DRAWS, MAX_CELLS // max(largest, 1)))

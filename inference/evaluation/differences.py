@@ -29,7 +29,7 @@ from inference.evaluation.models import Evaluation
 from inference.kit.contracts.served_task import ServedTask
 from inference.kit.task_kinds import TASKS
 
-LEAST, MOST = 2, 6
+MIN_EVALUATIONS, MAX_EVALUATIONS = 2, 6
 MAX_IMAGES = 100_000
 DRAWN = {"errors", "heat", "mistakes", "objects"}  # of an entry: only its picture needs them
 BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
@@ -120,8 +120,8 @@ def select_evaluations(
         NotFound: one of them is not visible to the user.
     """
     wanted = list(dict.fromkeys(numbers))
-    if not LEAST <= len(wanted) <= MOST:
-        message = _("Select %(least)s to %(most)s evaluations.") % {"least": LEAST, "most": MOST}
+    if not MIN_EVALUATIONS <= len(wanted) <= MAX_EVALUATIONS:
+        message = _("Select %(least)s to %(most)s evaluations.") % {"least": MIN_EVALUATIONS, "most": MAX_EVALUATIONS}
         raise Invalid(message, field="evaluation")
     evaluations = Evaluation.objects.visible_to(user).for_list().in_bulk(wanted)
     if missing := [str(number) for number in wanted if number not in evaluations]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -15,11 +14,10 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
-from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.jobs.submission import MAX_NAME, check_split, check_unseen, finish_checks
 from inference.evaluation.models import Evaluation
-from inference.kit.samples.ground_truth import UNSEEN
 from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
 from inference.registry.models import ModelVersion
@@ -30,12 +28,10 @@ from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 from workers.images.models import Image
 from workers.images.store import compatibility
-from workers.jobs import actions, submission
-from workers.jobs.resource_request import Resources, cluster_for
+from workers.jobs import submission
+from workers.jobs.resource_request import Resources
 
 KIND = "evaluation"
-DEFAULT_CPUS = 2.0
-MAX_NAME = 100
 MAX_GPUS = 1  # of ours; an own script may have more
 
 
@@ -139,19 +135,13 @@ def _check_submission(
     with refusals:
         if script.is_asked:
             scripts.check_data(user, version, split)
-            _check_split(version, split)
+            check_split(version, split)
         else:
             _check_ours(user, model, version, split, resources)
     with refusals:
-        check_name(name)
-    with refusals:
         params = scripts.check(user, script) if script.is_asked else checked_parameters(script.params)
-    with refusals:
-        resources = complete(user, resources)
-        resources["needs"] = compatibility.needs_of(script.image).as_row()
-        if refusals:  # also report resources that no node has
-            submission.check(user, KIND, **resources)
-    refusals.end()
+    resources["needs"] = compatibility.needs_of(script.image).as_row()
+    resources = finish_checks(refusals, user=user, kind=KIND, name=name, resources=resources)
     return params, resources
 
 
@@ -166,19 +156,11 @@ def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split:
     with refusals:
         check_fit(model, version, split)
     with refusals:
-        if split == UNSEEN and training_data.for_model(model, owner=user) is None:
-            message = _("The training images of %(model)s are unknown. Choose another split.")
-            raise Invalid(message % {"model": model}, field="split")
+        check_unseen(model, split, user)
     with refusals:
         if resources.get("gpus_per_node", 0) > MAX_GPUS:
             raise Invalid(_("An evaluation uses at most one GPU."), field="gpus_per_node")
     refusals.end()
-
-
-def check_name(name: str) -> None:
-    """Refuse odd characters and names that are too long."""
-    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
-        raise Invalid(TITLE.message, field="name")
 
 
 def check(
@@ -200,17 +182,6 @@ def check(
     refusals.end()
 
 
-def complete(user: User, resources: Resources) -> Resources:
-    """The resources with what was left out.
-
-    Raises:
-        NotAMember: the user is not a member of the cluster.
-    """
-    resources["cluster"] = cluster_for(user, resources.get("cluster"))
-    resources["cpus"] = resources.get("cpus") or DEFAULT_CPUS
-    return resources
-
-
 def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) -> None:
     """Check that the model can be evaluated on the data.
 
@@ -230,21 +201,11 @@ def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) 
                 _("%(version)s is not annotated, so nothing can be evaluated on it.") % {"version": version},
                 field="version",
             )
-        _check_split(version, split)
+        check_split(version, split)
     with refusals:
         if not refusals:
             _check_alike(model_version, version)
     refusals.end()
-
-
-def _check_split(version: DatasetVersion, split: str) -> None:
-    if split not in ("", UNSEEN) and not version.splits.get(split):
-        available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
-        raise Invalid(
-            _("%(version)s has no split “%(split)s”. Available splits: %(known)s.")
-            % {"version": version, "split": split, "known": available or _("none")},
-            field="split",
-        )
 
 
 def _check_alike(model_version: ModelVersion, version: DatasetVersion) -> None:
@@ -299,11 +260,6 @@ def _number(name: str, parameter: Parameter, value: Any) -> float:
 def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
     """A name such as cells_v2_on_bccd_v1."""
     return titles.derive_name(f"{model_version} on {version}", room=MAX_NAME)
-
-
-def stop(*, evaluation: Evaluation, by: User) -> None:
-    """Request a stop of the evaluation's job."""
-    actions.stop(evaluation.job, by=by)
 
 
 def publish(job: Job, attempt: Attempt) -> None:

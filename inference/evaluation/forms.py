@@ -9,18 +9,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from aiplatform.lib.row_choices import RowChoice
-from aiplatform.lib.titles import TITLE
+from aiplatform.lib.row_choices import RowChoice, offer
 from datasets.models import DatasetVersion
-from inference.evaluation import evaluations
 from inference.evaluation.custom_scripts.forms import CALLED, ScriptFields
+from inference.evaluation.jobs.forms import ModelJobForm, name_field
 from inference.evaluation.models import SPLIT_LABELS, EvaluationSet
 from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
-from inference.registry.fields import ModelVersionChoice
 from inference.registry.formats.folder import WEIGHTS
 from inference.registry.models import ModelVersion
-from workers.jobs.forms.resource_request import ResourceForm
 
 SPLITS = [(training_data.AUTO, _("Automatic")), *SPLIT_LABELS.items()]
 
@@ -34,14 +31,9 @@ class DataChoice(RowChoice):
         return f"{name} v{number}" if annotated else f"{name} v{number} · {gettext('not annotated')}"
 
 
-class EvaluationForm(ScriptFields, ResourceForm):
+class EvaluationForm(ScriptFields, ModelJobForm):
     """Model, data and resources of an evaluation, and an own script where one judges in place of ours."""
 
-    device_kinds = ("gpu", "cpu")
-
-    model_version = ModelVersionChoice(
-        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
-    )
     version = DataChoice(label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset"))
     parameter_set = forms.ModelChoiceField(
         label=_("Parameter set"), queryset=EvaluationSet.objects.none(), required=False, empty_label=_("None")
@@ -53,13 +45,7 @@ class EvaluationForm(ScriptFields, ResourceForm):
         initial=training_data.AUTO,
         help_text=_("Automatic: test, otherwise val, otherwise the images that the model was not trained on."),
     )
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=100,
-        required=False,
-        validators=[TITLE],
-        help_text=_("Leave empty to combine model and dataset."),
-    )
+    name = name_field(_("Leave empty to combine model and dataset."))
     gpus_per_node = forms.IntegerField(
         label=_("GPUs"), min_value=0, max_value=128, initial=0, help_text=_("0 uses the CPU.")
     )
@@ -71,9 +57,6 @@ class EvaluationForm(ScriptFields, ResourceForm):
     )
     max_detections = forms.IntegerField(
         label=_("Boxes per image"), min_value=1, max_value=1000, initial=100, required=False
-    )
-    cpus = forms.FloatField(
-        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
     )
     batch = forms.IntegerField(label=_("Images per batch"), min_value=1, max_value=256, initial=8, required=False)
 
@@ -89,7 +72,9 @@ class EvaluationForm(ScriptFields, ResourceForm):
         ),
     )
 
+    MAIN = ("model_version", "version", "split", "name")
     ADVANCED = ("score_threshold", "iou_threshold", "max_detections", "batch", "altered_images")
+    more_title = _("Parameters")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
@@ -99,15 +84,11 @@ class EvaluationForm(ScriptFields, ResourceForm):
             self.initial = {name: value for name, value in self.initial.items() if name != "snapshot"}
         self.offer_snapshots()
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
-        models, versions = self.fields["model_version"], self.fields["version"]
-        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            ModelVersion.objects.usable_by(user).filter(task__in=[*TASKS, WEIGHTS]).select_related("model")
-        )
-        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk").for_choice()
-        )
-        sets = EvaluationSet.objects.usable_by(user).only("name")
-        self.fields["parameter_set"].queryset = sets  # type: ignore[attr-defined]  # a choice among rows, declared above
+        models = ModelVersion.objects.usable_by(user).filter(task__in=[*TASKS, WEIGHTS])
+        offer(models.select_related("model"), self.fields["model_version"])
+        versions = DatasetVersion.objects.usable_by(user).order_by("-annotated", "-pk")
+        offer(versions.for_choice(), self.fields["version"])
+        offer(EvaluationSet.objects.usable_by(user).only("name"), self.fields["parameter_set"])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -116,6 +97,6 @@ class EvaluationForm(ScriptFields, ResourceForm):
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `evaluations.submit`, after `take_code`."""
-        fields = {name: self.cleaned_data[name] for name in ("model_version", "version", "split", "name")}
+        fields = {name: self.cleaned_data[name] for name in self.MAIN}
         fields["params"] = {name: self.cleaned_data[name] for name in self.ADVANCED}
         return fields | self.script() | self.resources()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from inference.registry.querysets import JobRowQuerySet, ModelVersionQuerySet
 
 
@@ -26,10 +25,6 @@ class EvaluationQuerySet(JobRowQuerySet):
         """What the page of a model shows of its evaluations."""
         return self.select_related("job").only("job__name", "job__state", "version_label", "split", "task", "metrics")
 
-    def named_like(self, text: str) -> Self:
-        """Name, model or dataset contains each of the words."""
-        return search.filter_by_text(self, text, "job__name", "model_label", "version_label")
-
 
 class EvaluationSetQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
@@ -37,7 +32,3 @@ class EvaluationSetQuerySet(OwnedQuerySet):
 
     def for_list(self) -> Self:
         return self.select_related("owner", "version__dataset", "code", "image")
-
-    def named_like(self, text: str) -> Self:
-        """Name, description or dataset contains each of the words."""
-        return search.filter_by_text(self, text, "name", "description", "version_label", "task")

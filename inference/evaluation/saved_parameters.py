@@ -25,7 +25,7 @@ from workers.jobs import resource_request
 ABOUT = ("name", "description", "visibility")
 MACHINES = ("device_kind", "device_model", "gpus_per_node", "cpus")
 REQUEST_FIELDS = ("version", "split", *scripts.FIELDS, *MACHINES)
-MOST_CORES, MAX_NAME = 256.0, 50
+MAX_CORES, MAX_NAME = 256.0, 50
 
 
 def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -124,10 +124,8 @@ def _check_machines(row: EvaluationSet, values: Mapping[str, Any]) -> None:
         if resources["gpus_per_node"] > evaluations.MAX_GPUS and not _script(row, values).is_asked:
             raise Invalid(_("An evaluation uses at most one GPU."), field="gpus_per_node")
     with refusals:
-        if resources["cpus"] is None or not 0 < resources["cpus"] <= MOST_CORES:
-            raise Invalid(
-                _("Request more than 0 and at most %(most)s cores.") % {"most": int(MOST_CORES)}, field="cpus"
-            )
+        if resources["cpus"] is None or not 0 < resources["cpus"] <= MAX_CORES:
+            raise Invalid(_("Request more than 0 and at most %(most)s cores.") % {"most": int(MAX_CORES)}, field="cpus")
     with refusals:
         resource_request.check_shape(cast(resource_request.Resources, resources | {"cpus": 1.0}))
     refusals.end()

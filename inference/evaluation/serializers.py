@@ -7,31 +7,23 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField, by_field
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
 from inference.evaluation import saved_parameters
 from inference.evaluation.custom_scripts.api import ScriptedOut, ScriptIn
+from inference.evaluation.jobs.api import JOB_FIELDS, ModelJobIn, ModelJobOut
 from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.evaluation.presentation import tiles
 from inference.evaluation.results import manual_names
-from inference.registry.serializers import JobFields
-from inference.registry.version_serializers import VersionField
-from workers.jobs.api.progress_fields import PROGRESS
-from workers.jobs.api.resource_request import ResourcesIn
 
 
-class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerializer):
+class EvaluationOut(ScriptedOut, ModelJobOut):
     """An evaluation; `metrics` are empty until it has ended."""
 
-    name = serializers.CharField(source="job.name", read_only=True)
-    owner = serializers.CharField(source="job.owner.username", read_only=True)
-    model = serializers.CharField(source="model_label", read_only=True)
+    model_version = None  # the column has this name
     dataset = serializers.CharField(source="version_label", read_only=True)
-    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
     started_at = serializers.DateTimeField(source="job.started_at", read_only=True)
-    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
     conditions = serializers.SerializerMethodField(
         help_text="Split and score threshold that precision, recall and F1 of `metrics` hold for; empty before the end."
     )
@@ -42,9 +34,8 @@ class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerialize
     class Meta:
         model = Evaluation
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
-            "model", "model_version", "dataset", "version", "split", "task", "params", "script", "metrics", "figures",
-            "conditions", "chosen_threshold", "created_at", "started_at", "ended_at",
+            *JOB_FIELDS, "model", "model_version", "dataset", "version", "split", "task", "params", "script",
+            "metrics", "figures", "conditions", "chosen_threshold", "created_at", "started_at", "ended_at",
         ]  # fmt: skip
 
     def get_conditions(self, evaluation: Evaluation) -> str:
@@ -54,14 +45,13 @@ class EvaluationOut(OutMixin, ScriptedOut, JobFields, serializers.ModelSerialize
         return manual_names(evaluation.task, evaluation.metrics)
 
 
-class EvaluationIn(ScriptIn, ResourcesIn):
+class EvaluationIn(ScriptIn, ModelJobIn):
     """A new evaluation: model, data, resources; `params` of our evaluator, or of an own script.
 
     `split` is one of the version's; "" takes all images, "unseen" those that the model did not learn from, "auto" the
     first there is of test, val, unseen.
     """
 
-    model_version = VersionField(to_use=True)
     version = VisibleField(DatasetVersion, to_use=True, required=False, help_text="Left out: that of the set.")
     parameter_set = VisibleField(
         EvaluationSet,
@@ -72,7 +62,6 @@ class EvaluationIn(ScriptIn, ResourcesIn):
         help_text="What is left out of the request is taken from it.",
     )
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
-    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     params = serializers.DictField(required=False, default=dict)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, default=0)

@@ -5,28 +5,33 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
+from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import OutsideRoot, open_beneath
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.lib.pages import errors_shown_on
 from aiplatform.lib.zips import send_zip
+from aiplatform.objects.pages import POST, action, page
+from aiplatform.objects.tables import Column, Table
 from datasets.models import DatasetVersion
-from inference.evaluation import error_datasets, evaluations, promotion, results, saved_parameters
-from inference.evaluation.custom_scripts import presentation as telling_of_script
+from inference.evaluation import calibration, error_datasets, evaluations, promotion, results, saved_parameters
+from inference.evaluation.custom_scripts import presentation as script_facts
+from inference.evaluation.filters import EvaluationFilters
 from inference.evaluation.forms import EvaluationForm
-from inference.evaluation.metric_labels import GROUP_LABELS
+from inference.evaluation.jobs.pages import CREATED, MODEL, OWNER, STATE, ModelJobPages
+from inference.evaluation.jobs.submission import DEFAULT_CPUS
 from inference.evaluation.models import SPLIT_LABELS, Evaluation, EvaluationSet
-from inference.evaluation.orders import EVALUATIONS
 from inference.evaluation.parameter_sets.forms import initial_of, initial_values
-from inference.evaluation.presentation import curves
+from inference.evaluation.presentation import curves, report
 from inference.evaluation.presentation import results as judged
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.contracts.served_task import Pages
@@ -40,72 +45,195 @@ from workers.scheduling import preview
 PER_PAGE = 12
 
 
-@needs(Action.EVALUATIONS_VIEW)
-def evaluation_list(request: SignedInRequest) -> HttpResponse:
-    """Evaluations the user may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, terms = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Evaluation.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = EVALUATIONS.page(request, rows)
-    alive = any(not evaluation.job.is_final for evaluation in page)
-    context = {"page": page, "states": GROUP_LABELS.items(), "refresh": alive}
-    template = "inference/_evaluation_table.html" if request.htmx else "inference/evaluation_list.html"
-    return render(request, template, context)
+class EvaluationPages(ModelJobPages[Evaluation]):
+    """The pages of evaluations; those of slices and comparisons are in modules of their own."""
 
-
-@needs(Action.EVALUATIONS_SUBMIT)
-def evaluation_new(request: SignedInRequest) -> HttpResponse:
-    """The form of an evaluation; `?model_version=`, `?version=`, `?set=` and `?evaluation=` fill in what is known.
-
-    Sent with "import", it comes back with the values of the parameter set that was chosen.
-    """
-    initial = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
-    imports = "import" in request.POST
-    if imports:
-        initial = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
-    chosen = _set(request, request.POST.get("parameter_set") or request.GET.get("set", ""))
-    initial |= _begun_again(request) | (
-        _set_values(request, chosen) if chosen and (imports or not request.POST) else {}
+    model, filters, form_class = Evaluation, EvaluationFilters, EvaluationForm
+    basename, path = "evaluation", "evaluations/"
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    submit, check = staticmethod(evaluations.submit), staticmethod(evaluations.check)
+    prefilled = ("model_version", "version", "split")
+    chosen = Column(_("Select"), template="inference/_evaluation_choice.html", kind="actions", css="nowrap")
+    name = Column(_("Name"), template="inference/_evaluation_name.html", sort="name", css="main-cell")
+    dataset = Column(_("Dataset"), template="inference/_evaluation_data.html", sort="dataset")
+    metric = Column(
+        _("Metric"), '{% load inference %}{{ row|evaluation_headline|default:"–" }}', sort="figure", kind="num",
+        css="nowrap",
+    )  # fmt: skip
+    table = Table(chosen, name, STATE, MODEL, dataset, metric, OWNER, CREATED)
+    region, title, list_template = "evaluations", _("Evaluations"), "inference/evaluation_list.html"
+    lead = _("Models evaluated on data they were not trained on, with the code that serves them.")
+    filter_label, no_match_text = _("Filter evaluations"), _("No evaluation matches.")
+    empty_text = _("No evaluations yet. An evaluation measures a model on a test split.")
+    new_title, form_template = _("New evaluation"), "inference/evaluation_new.html"
+    form_lead = _(
+        "The model processes every image of the split, and all metrics come from its predictions. "
+        "Alternatively a custom script evaluates it."
     )
-    sent = request.POST if request.POST and not imports else None
-    form = EvaluationForm(sent, request.FILES or None, user=request.user, initial=initial)
-    form.saved_code = chosen.code if chosen else None
-    if form.is_bound:
-        with errors_shown_on(form):
-            form.take_code()
-    if form.is_valid():
-        with errors_shown_on(form):
-            evaluation = evaluations.submit(user=request.user, **form.submission())
-            return redirect("inference:evaluation-detail", evaluation.pk)
-    else:
-        check_valid_fields(form, evaluations.check)
-    context = {
-        "form": form,
-        "advanced": [form[name] for name in form.ADVANCED],
-        "list_url": reverse("inference:evaluation-list"),
-        "fit_url": reverse("inference:evaluation-fit"),
-    }
-    return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
+    stop_text = _("The run ends without metrics.")
+    detail_template, live_template = "inference/evaluation_detail.html", "inference/_model_job_head.html"
+
+    def form(self, request: SignedInRequest, row: Evaluation | None = None) -> EvaluationForm:
+        """The form; `?set=` and `?evaluation=` fill in what is known.
+
+        Sent with "import", it comes back with the values of the parameter set that was chosen.
+        """
+        imports = "import" in request.POST
+        initial = self.initial(request)
+        if imports:
+            initial = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
+        chosen = _parameter_set(request, request.POST.get("parameter_set") or request.GET.get("set", ""))
+        initial |= self._repeated(request)
+        if chosen and (imports or not request.POST):
+            initial |= _set_values(request, chosen)
+        sent = request.POST if request.POST and not imports else None
+        form = EvaluationForm(sent, request.FILES or None, user=request.user, initial=initial)
+        form.saved_code = chosen.code if chosen else None
+        if form.is_bound:
+            with errors_shown_on(form):
+                form.take_code()
+        return form
+
+    def _repeated(self, request: SignedInRequest) -> dict[str, Any]:
+        """Initial values of an evaluation to run again, with the same model where it is still there."""
+        number = ids.number(request.GET.get("evaluation", ""))
+        if request.method != "GET" or not number:
+            return {}
+        row = self.row(request, number)
+        return initial_values(saved_parameters.from_evaluation(row)) | {
+            "model_version": row.model_version_id,
+            "name": next_name(row.job.name),
+        }
+
+    @page(methods=POST, path="fit/", rows="")
+    def fit(self, request: SignedInRequest) -> HttpResponse:
+        """The panel in the form: whether it would start now. Incomplete forms are fine."""
+        form = EvaluationForm(request.POST, user=request.user)
+        form.is_valid()
+        resources: Resources = {"cpus": DEFAULT_CPUS, **image_forms.resources_of(form)}
+        verdict = preview.preview_request(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
+        context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
+        return render(request, "inference/_evaluation_fit.html", context)
+
+    def details(self, request: SignedInRequest, row: Evaluation, is_own: bool) -> dict[str, Any]:
+        """Metrics, curves, confusion matrix, worst images."""
+        if request.htmx:
+            return {}
+        content = results.load(row)
+        return {
+            "evaluation": row,
+            "found": content,
+            "tiles": tiles(row.task, content) if content and not row.is_scripted else [],
+            "conditions": conditions(row, (content or {}).get("summary") or {}),
+            "left_out": "" if row.is_scripted else left_out(row.task, content or {}),
+            "unanswered": curves.unanswered(content or {}),
+            "task_pages": pages_of(row),
+            "mistakes": judged.mistakes_of(content or {}),
+            "robustness": judged.robustness_of(content or {}, row.task),
+            "shown": _for_script(content) if content else None,
+            "verdicts": promotion.verdicts_on(row),
+            "script": script_facts.facts(row) if row.is_scripted else None,
+        }
+
+    @page()
+    def images(self, request: SignedInRequest, row: Evaluation) -> HttpResponse:
+        """A page of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`).
+
+        `?cell=0,` are those of its row, `?cell=,2` of its column.
+        """
+        results.check_predictions(row)
+        cell, mistake = request.GET.get("cell", ""), request.GET.get("mistake", "")
+        error_datasets.check_kind(mistake)
+        at = min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
+        images, more = results.images(row, cell=cell, mistake=mistake, begin=at, count=PER_PAGE)
+        content = results.load(row) or {}
+        context = {
+            "evaluation": row,
+            "task_pages": pages_of(row),
+            "images": images,
+            "cell": cell,
+            "mistake": mistake,
+            "mistake_words": judged.MISTAKE_LABELS.get(mistake),
+            "name": error_datasets.name_for(row, request.user) if (cell or mistake) and at == 0 else "",
+            "said": _cell_words(content, cell),
+            "next": at + PER_PAGE if more else None,
+            "begin": at,
+            "names": {c["id"]: c["name"] for c in content.get("classes", [])},
+            "threshold": content.get("summary", {}).get("threshold", 0),
+            "shows_images": row.version_id is not None,
+        }
+        return render(request, "inference/_evaluation_images.html", context)
+
+    @page(path="<int:pk>/image/<path:path>")
+    def image(self, request: SignedInRequest, row: Evaluation, path: str) -> HttpResponseBase:
+        """One evaluated image, for those who may see both the evaluation and the dataset."""
+        version = DatasetVersion.objects.visible_to(request.user).filter(pk=row.version_id or 0).first()
+        if version is None:
+            raise Http404
+        folder = getattr(version, "images_path", version.path / "images")
+        try:
+            descriptor = open_beneath(folder, path)
+        except (OSError, OutsideRoot):
+            raise Http404 from None
+        response = send_file(request, descriptor, PurePosixPath(path).name, inline=True)
+        response["Cache-Control"] = "private, max-age=3600"
+        return response
+
+    @page()
+    def download(self, request: SignedInRequest, row: Evaluation) -> HttpResponseBase:
+        """Metrics and stored predictions as one zip."""
+        files = results.downloads(row)
+        if not files:
+            raise Http404
+        return send_zip(request, files, f"{row.job.name}.zip")
+
+    @page()
+    def report(self, request: SignedInRequest, row: Evaluation) -> HttpResponse:
+        """The report of an evaluation, to save."""
+        return report.answer(row, request.user)
+
+    @page()
+    def calibration(self, request: SignedInRequest, row: Evaluation) -> HttpResponse:
+        """Reliability of the scores, and thresholds by cost: `?wrong=` and `?missed=` are what each costs."""
+        values = {name: request.GET.get(name, "1")[:20] for name in ("wrong", "missed")}
+        context: dict[str, Any] = {"evaluation": row, "given": values}
+        try:
+            costs = {name: calibration.parse_number(text) for name, text in values.items()}
+            context |= judged.calibration_context(row, **costs)
+        except DomainError as refusal:
+            context["refusals"] = refusal.every
+            return render(request, "inference/_calibration.html", context, status=refusal.status)
+        task = TASKS.get(row.task)
+        context["chosen_by_callers"] = task is not None and task.pages.threshold
+        context["may_choose"] = (
+            context["chosen_by_callers"] and self.may(request, "threshold")
+            and self.rows(request, "editable_by").filter(pk=row.pk).exists()
+        )  # fmt: skip
+        return render(request, "inference/_calibration.html", context)
+
+    @action()
+    def threshold(self, request: SignedInRequest, row: Evaluation) -> None:
+        """Keep a threshold as the best score; "" goes back to the one with the best F1."""
+        threshold = request.POST.get("threshold", "")
+        calibration.choose(row, calibration.parse_number(threshold) if threshold else None)
+        messages.info(request, gettext("Default threshold for endpoints with this version, unless a request sets one."))
+
+    @action(Action.EVALUATIONS_VIEW, rows="visible_to")
+    def annotate(self, request: SignedInRequest, row: Evaluation) -> HttpResponse:
+        """Make a dataset of images with a mistake."""
+        values = request.POST
+        made = error_datasets.annotate(
+            row, by=request.user, name=values.get("name", "").strip()[:100], mistake=values.get("mistake", ""),
+            cell=values.get("cell", ""),
+        )  # fmt: skip
+        return redirect("datasets:detail", made.pk)
 
 
-def _set(request: SignedInRequest, number: str) -> EvaluationSet | None:
+def _parameter_set(request: SignedInRequest, number: str) -> EvaluationSet | None:
     """Return a parameter set that this user may use."""
     rows = EvaluationSet.objects.usable_by(request.user).for_list()
     row: EvaluationSet | None = rows.filter(pk=ids.number(number) or 0).first()
     return row
-
-
-def _begun_again(request: SignedInRequest) -> dict[str, Any]:
-    """Initial values of an evaluation to run again, with the same model where it is still there."""
-    number = ids.number(request.GET.get("evaluation", ""))
-    if request.method != "GET" or not number:
-        return {}
-    row = _visible(request, number)
-    return initial_values(saved_parameters.from_evaluation(row)) | {
-        "model_version": row.model_version_id,
-        "name": next_name(row.job.name),
-    }
 
 
 def _set_values(request: SignedInRequest, row: EvaluationSet) -> dict[str, Any]:
@@ -115,18 +243,6 @@ def _set_values(request: SignedInRequest, row: EvaluationSet) -> dict[str, Any]:
         "version": saved_parameters.usable_version(row, request.user),
     }
     return {name: value for name, value in values.items() if value not in (None, "") or name == "split"}
-
-
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def evaluation_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel in the form: whether it would start now. Incomplete forms are fine."""
-    form = EvaluationForm(request.POST, user=request.user)
-    form.is_valid()
-    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **image_forms.resources_of(form)}
-    verdict = preview.preview_request(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
-    context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
-    return render(request, "inference/_evaluation_fit.html", context)
 
 
 def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, Any]:
@@ -141,33 +257,6 @@ def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, An
     return {"measured_on": SPLIT_LABELS.get(split, split), "repeats": repeats}
 
 
-@needs(Action.EVALUATIONS_VIEW)
-def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Figures, curves, confusion matrix, worst images. htmx polls the head until the job is over."""
-    evaluation = _visible(request, pk)
-    if request.htmx:
-        if evaluation.job.is_final:
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        return render(request, "inference/_evaluation_head.html", {"evaluation": evaluation})
-    content = results.load(evaluation)
-    context = {
-        "evaluation": evaluation,
-        "found": content,
-        "tiles": tiles(evaluation.task, content) if content and not evaluation.is_scripted else [],
-        "conditions": conditions(evaluation, (content or {}).get("summary") or {}),
-        "left_out": "" if evaluation.is_scripted else left_out(evaluation.task, content or {}),
-        "unanswered": curves.unanswered(content or {}),
-        "pages": pages_of(evaluation),
-        "mistakes": judged.mistakes_of(content or {}),
-        "robustness": judged.robustness_of(content or {}, evaluation.task),
-        "shown": _for_script(content) if content else None,
-        "verdicts": promotion.verdicts_on(evaluation),
-        "script": telling_of_script.facts(evaluation) if evaluation.is_scripted else None,
-        "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
-    }
-    return render(request, "inference/evaluation_detail.html", context)
-
-
 def pages_of(evaluation: Evaluation) -> Pages | None:
     """Return what its task shows; None for a task that no longer exists."""
     task = TASKS.get(evaluation.task)
@@ -178,37 +267,6 @@ def _for_script(content: dict[str, Any]) -> dict[str, Any]:
     """Return the data that evaluation.js draws."""
     names = ("task", "summary", "thresholds", "classes", "curves", "confusion")
     return {name: content[name] for name in names if name in content} | {"means": curves.means(content)}
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A page of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`).
-
-    `?cell=0,` are those of its row, `?cell=,2` of its column.
-    """
-    results.check_predictions(evaluation := _visible(request, pk))
-    cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
-    mistake = request.GET.get("mistake", "")
-    error_datasets.check_kind(mistake)
-    at = min(ids.number(begin) or 0, 10**8)
-    images, more = results.images(evaluation, cell=cell, mistake=mistake, begin=at, count=PER_PAGE)
-    content = results.load(evaluation) or {}
-    context = {
-        "evaluation": evaluation,
-        "pages": pages_of(evaluation),
-        "images": images,
-        "cell": cell,
-        "mistake": mistake,
-        "mistake_words": judged.MISTAKE_LABELS.get(mistake),
-        "name": error_datasets.name_for(evaluation, request.user) if (cell or mistake) and at == 0 else "",
-        "said": _cell_words(content, cell),
-        "next": at + PER_PAGE if more else None,
-        "begin": at,
-        "names": {c["id"]: c["name"] for c in content.get("classes", [])},
-        "threshold": content.get("summary", {}).get("threshold", 0),
-        "shows_images": evaluation.version_id is not None,
-    }
-    return render(request, "inference/_evaluation_images.html", context)
 
 
 def _cell_words(content: dict[str, Any], cell: str) -> tuple[str | None, str | None] | None:
@@ -222,48 +280,3 @@ def _cell_words(content: dict[str, Any], cell: str) -> tuple[str | None, str | N
         return None
     truth, answer = (None if index is None else labels[index] for index in indices)
     return None if truth is None and answer is None else (truth, answer)
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def evaluation_image(request: SignedInRequest, pk: int, path: str) -> HttpResponseBase:
-    """One evaluated image, for those who may see both the evaluation and the dataset."""
-    evaluation = _visible(request, pk)
-    version = DatasetVersion.objects.visible_to(request.user).filter(pk=evaluation.version_id or 0).first()
-    if version is None:
-        raise Http404
-    folder = getattr(version, "images_path", version.path / "images")
-    try:
-        descriptor = open_beneath(folder, path)
-    except (OSError, OutsideRoot):
-        raise Http404 from None
-    response = send_file(request, descriptor, PurePosixPath(path).name, inline=True)
-    response["Cache-Control"] = "private, max-age=3600"
-    return response
-
-
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def evaluation_stop(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Request a stop."""
-    rows = Evaluation.objects.editable_by(request.user).select_related("job")
-    evaluations.stop(evaluation=get_object_or_404(rows, pk=pk), by=request.user)
-    return redirect("inference:evaluation-detail", pk)
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def evaluation_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
-    """Figures and stored predictions as one zip."""
-    evaluation = _visible(request, pk)
-    files = results.downloads(evaluation)
-    if not files:
-        raise Http404
-    return send_zip(request, files, f"{evaluation.job.name}.zip")
-
-
-def _visible(request: SignedInRequest, pk: int) -> Evaluation:
-    evaluation: Evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
-    return evaluation
-
-
-def _own(request: SignedInRequest, evaluation: Evaluation) -> bool:
-    return bool(Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists())

@@ -66,16 +66,16 @@ class PipelineDetailOut(PipelineOut):
 
 
 class PipelineIn(StrictMixin, serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=writing.MOST_NAME)
-    description = serializers.CharField(max_length=writing.MOST_DESCRIPTION, default="", allow_blank=True)
+    name = serializers.CharField(max_length=writing.MAX_NAME_LENGTH)
+    description = serializers.CharField(max_length=writing.MAX_DESCRIPTION_LENGTH, default="", allow_blank=True)
     visibility = serializers.ChoiceField(choices=Pipeline.Visibility.choices, default=Pipeline.Visibility.PRIVATE)
     spec = serializers.DictField(required=False, allow_null=True, default=None, help_text="Its first version.")
     layout = serializers.DictField(required=False, allow_null=True, default=None, help_text="Where steps stand.")
 
 
 class PipelineChangeIn(StrictMixin, serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=writing.MOST_NAME, required=False)
-    description = serializers.CharField(max_length=writing.MOST_DESCRIPTION, allow_blank=True, required=False)
+    name = serializers.CharField(max_length=writing.MAX_NAME_LENGTH, required=False)
+    description = serializers.CharField(max_length=writing.MAX_DESCRIPTION_LENGTH, allow_blank=True, required=False)
     visibility = serializers.ChoiceField(choices=Pipeline.Visibility.choices, required=False)
 
 
@@ -120,7 +120,7 @@ class PipelineVersionOut(serializers.ModelSerializer[PipelineVersion]):
 class PipelineVersionIn(StrictMixin, serializers.Serializer[Any]):
     spec = serializers.DictField(required=False, allow_null=True, default=None, help_text="Left out: the own draft.")
     layout = serializers.DictField(required=False, allow_null=True, default=None)
-    note = serializers.CharField(max_length=writing.MOST_NOTE, default="", allow_blank=True)
+    note = serializers.CharField(max_length=writing.MAX_NOTE_LENGTH, default="", allow_blank=True)
 
 
 class PipelineTextOut(serializers.Serializer[Any]):

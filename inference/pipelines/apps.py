@@ -11,15 +11,18 @@ class PipelinesConfig(AppConfig):
         from accounts.access import ownership, sharing
         from accounts.access.permissions import Action
         from accounts.services import named_secrets
+        from aiplatform.frame import badges
         from aiplatform.frame import navigation as side_bar
-        from aiplatform.lib import search, sweeps
-        from inference.pipelines import loop, messages, navigation, secret_usage, trigger_settings
+        from aiplatform.lib import palette, search, sweeps
+        from aiplatform.pages.home import approvals as home_approvals
+        from inference.pipelines import home, loop, messages, navigation, secret_usage, trigger_settings
         from inference.pipelines.models import Pipeline
         from inference.pipelines.steps import register as register_steps
         from workers.jobs import listeners
 
         messages.register()
         register_steps()
+        home_approvals.SOURCES.register(home.APPROVALS)
         named_secrets.register(secret_usage.in_pipelines)
         sweeps.register("pipelines.advance_due", "pipelines.fire_due", "pipelines.prune")
         listeners.register(listeners.Listener("pipelines", loop.job_ended, loop.is_of_run))
@@ -33,7 +36,10 @@ class PipelinesConfig(AppConfig):
                 url=lambda row: reverse("pipelines:detail", args=[row.pk]),
             )
         )
+        new = palette.Command("pipelines.new", _("New pipeline"), "plus", Action.JOBS_SUBMIT, "pipelines:new")
+        palette.register(new)
         find = search.in_rows(Pipeline, "name", "pipelines:detail")
         search.register("pipeline", _("Pipeline"), "pipeline", needs=Action.JOBS_VIEW, find=find)
         ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), trigger_settings.Handed())
-        side_bar.register(side_bar.Source("work", navigation.entries))
+        side_bar.register(navigation.tabs)
+        badges.register(navigation.BADGE)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 HIDDEN = "••••"
 _MAX_SHOWN_LENGTH = 200  # characters of a value in words
@@ -100,28 +101,21 @@ def renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
     return {name: former for former, name in now.items()}
 
 
+TEXTS = {
+    What.ADDED: gettext_lazy("%(step)s was added (%(kind)s)."),
+    What.REMOVED: gettext_lazy("%(step)s was removed (%(kind)s)."),
+    What.RENAMED: gettext_lazy("%(name)s was renamed to %(step)s."),
+    What.KIND: gettext_lazy("The kind of %(step)s changed from %(before)s to %(after)s."),
+    What.REWIRED: gettext_lazy("%(step)s uses %(name)s from %(after)s instead of %(before)s."),
+    What.DEFAULT: gettext_lazy("Pipeline parameter %(name)s: %(before)s → %(after)s."),
+}
+
+
 def to_sentence(change: Change) -> str:
     """Return a difference as a sentence for users."""
-    facts = {
-        "step": change.step, "name": change.name, "kind": change.name,
-        "before": shown(change.before), "after": shown(change.after),
-    }  # fmt: skip
-    match change.what:
-        case What.ADDED:
-            text = _("%(step)s was added (%(kind)s).")
-        case What.REMOVED:
-            text = _("%(step)s was removed (%(kind)s).")
-        case What.RENAMED:
-            text = _("%(name)s was renamed to %(step)s.")
-        case What.KIND:
-            text = _("The kind of %(step)s changed from %(before)s to %(after)s.")
-        case What.REWIRED:
-            text = _("%(step)s uses %(name)s from %(after)s instead of %(before)s.")
-        case What.DEFAULT:
-            text = _("Pipeline parameter %(name)s: %(before)s → %(after)s.")
-        case _:
-            text = _("%(step)s, %(name)s: %(before)s → %(after)s.")
-    return text % facts
+    text = TEXTS.get(change.what) or gettext_lazy("%(step)s, %(name)s: %(before)s → %(after)s.")
+    values = {"before": shown(change.before), "after": shown(change.after)}
+    return str(text % ({"step": change.step, "name": change.name, "kind": change.name} | values))
 
 
 def shown(value: Any) -> str:

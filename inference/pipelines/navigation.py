@@ -1,14 +1,31 @@
-"""What the side bar shows of pipelines."""
+"""Navigation tab of pipelines, and the badge of approvals to give."""
 
 from __future__ import annotations
 
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from accounts.models import User
+from aiplatform.frame.badges import Badge
+from aiplatform.frame.navigation import Tab
+from inference.pipelines.models import StepApproval
 
 
-def entries() -> list[Entry]:
-    """The list of pipelines, behind models in use."""
-    return [Entry(_("Pipelines"), "pipeline", reverse("pipelines:list"), Action.JOBS_VIEW, order=80)]
+def tabs() -> list[Tab]:
+    """Return the tab of the pipelines."""
+    return [Tab("pipelines", _("Pipelines"), reverse("pipelines:list"), Action.JOBS_VIEW)]
+
+
+def count_approvals(user: User) -> int:
+    """Return the number of open questions of pipelines that are put to this user."""
+    return StepApproval.objects.answerable_by(user).count()
+
+
+def approval_words(count: int) -> str:
+    """Return the count in words."""
+    return ngettext("%(count)s approval to give", "%(count)s approvals to give", count) % {"count": count}
+
+
+BADGE = Badge("pipelines", Action.JOBS_VIEW, count_approvals, approval_words)

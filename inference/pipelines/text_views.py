@@ -68,7 +68,7 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
     pipeline: Pipeline = get_object_or_404(rows, pk=pk)
     content = request.POST.get("text", "")[: text_reading.MAX_BYTES + 1]
-    note = request.POST.get("note", "")[: writing.MOST_NOTE]
+    note = request.POST.get("note", "")[: writing.MAX_NOTE_LENGTH]
     wrong: list[str] = []
     may_save = False
     try:

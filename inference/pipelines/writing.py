@@ -19,7 +19,7 @@ from inference.pipelines.models import Pipeline, PipelineDraft, PipelineRun, Pip
 from workers.core.clock import now
 
 EMPTY: Mapping[str, Any] = {"format": graph.FORMAT, "steps": {}}
-MOST_NAME, MOST_DESCRIPTION, MOST_NOTE = 80, 500, 200
+MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NOTE_LENGTH = 80, 500, 200
 
 
 class DraftChanged(DomainError, code="draft_changed", status=412):
@@ -73,12 +73,12 @@ def check_about(*, name: str | None = None, description: str | None = None) -> N
     """
     refusals = Refusals()
     with refusals:
-        if name is not None and (not re.fullmatch(TITLE.regex, name) or len(name) > MOST_NAME):
+        if name is not None and (not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME_LENGTH):
             raise Invalid(TITLE.message, field="name")
     with refusals:
-        if description is not None and len(description) > MOST_DESCRIPTION:
+        if description is not None and len(description) > MAX_DESCRIPTION_LENGTH:
             message = _("A description can have at most %(most)s characters.")
-            raise Invalid(message % {"most": MOST_DESCRIPTION}, field="description")
+            raise Invalid(message % {"most": MAX_DESCRIPTION_LENGTH}, field="description")
     refusals.end()
 
 
@@ -148,8 +148,8 @@ def save_version(
     parsed = graph.parse(spec)
     if not parsed.steps:
         raise Invalid(_("No steps yet. Add one from the palette."), field="spec")
-    if len(note) > MOST_NOTE:
-        raise Invalid(_("At most %(most)s characters.") % {"most": MOST_NOTE}, field="note")
+    if len(note) > MAX_NOTE_LENGTH:
+        raise Invalid(_("At most %(most)s characters.") % {"most": MAX_NOTE_LENGTH}, field="note")
     fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
     if layout is not None:
         fresh.layout = graph.layout_of(layout, parsed)

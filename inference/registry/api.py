@@ -11,16 +11,16 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, parse_request
 from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
+from aiplatform.objects.viewsets import ChangeObject, DeleteObject, ObjectBase, ObjectViewSet
 from inference.registry import (
     baselines,
     cards,
@@ -29,13 +29,12 @@ from inference.registry import (
     imports,
     model_jobs,
     packages,
-    task_labels,
 )
 from inference.registry import registration as registry
 from inference.registry.composition.api import ComposeActs
+from inference.registry.filters import ModelFilters
 from inference.registry.import_trials.api import TrialActs
-from inference.registry.models import Model, ModelTask, ModelVersion, Stage
-from inference.registry.orders import MODELS
+from inference.registry.models import Model, ModelTask, ModelVersion
 from inference.registry.serializers import (
     HardwareSpeedOut,
     MeasureIn,
@@ -52,47 +51,19 @@ from inference.registry.torch_export.api import TorchActs
 from inference.registry.version_api import ModelActs, VersionActs
 
 
-class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ModelViewSet(ComposeActs, ModelActs, ChangeObject, DeleteObject, ObjectViewSet):
     """The registry. `?search=` finds by name and description.
 
     `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of members of a group.
     """
 
-    needs = ModelActs.acts | {
-        "compose": Action.MODELS_MANAGE,
-        "list": Action.MODELS_VIEW,
-        "retrieve": Action.MODELS_VIEW,
-        "versions": Action.MODELS_VIEW,
-        "create": Action.MODELS_MANAGE,
-        "add_version": Action.MODELS_MANAGE,
-        "partial_update": Action.MODELS_MANAGE,
-        "destroy": Action.MODELS_MANAGE,
-    }
-    asks = {
-        "list": ("search", "task", "stage", "alias", "group"),
-        "versions": ("limit", "cursor"),
-        "comparison": ("version", "base"),
-    }
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    needs = dict.fromkeys(("versions", "history", "comparison"), Action.MODELS_VIEW)
+    asks = {"versions": ("limit", "cursor"), "comparison": ("version", "base")}
     asks_many = ("version",)
-    serializer_class = ModelOut
-    queryset = Model.objects.none()
-    orders = MODELS
-
-    def get_queryset(self) -> Any:
-        rows = Model.objects.visible_to(self.request.user).for_list()
-        if self.action != "list":
-            return rows
-        query = queries.read_filters(self.request)
-        narrowed = rows.narrowed(
-            task=queries.read_choice(query, "task", *(name for name, _word in task_labels.choices())),
-            stage=queries.read_choice(query, "stage", *Stage.values),
-            alias=query.get("alias", ""),
-            group=queries.read_int(query, "group"),
-        )
-        return narrowed.named_like(query.get("search", ""))
-
-    def get_serializer_class(self) -> Any:
-        return ModelDetailOut if self.action in ("retrieve", "partial_update") else ModelOut
+    serializer_class, list_serializer_class, change_serializer_class = ModelDetailOut, ModelOut, ModelEditIn
+    filters = ModelFilters
+    forbids_change = True
 
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
     @once_in_parts
@@ -105,32 +76,21 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         serializer = ModelIn(data=request.data, context=self.get_serializer_context())
         return _import_model(request, parse_request(serializer, imports.check, user=request.user))
 
-    @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        model = self.own_model(pk)
-        fields = _validate(ModelEditIn, self, request)
-        card = fields.pop("card", None)
+    def change_object(self, model: Model, *, card: dict[str, str] | None = None, **values: Any) -> None:
         current = {"description": model.description, "visibility": model.visibility}
         with transaction.atomic():
             if card is not None:
-                cards.write(model=model, by=request.user, card=card)
-            registry.edit(model=model, by=request.user, **{**current, **fields})
-        return Response(ModelDetailOut(self.get_queryset().get(pk=pk)).data)
+                cards.write(model=model, by=self.request.user, card=card)
+            registry.edit(model=model, by=self.request.user, **{**current, **values})
 
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        registry.delete(model=self.own_model(pk), by=request.user)
-        return Response(status=204)
+    def delete_object(self, model: Model) -> None:
+        registry.delete(model=model, by=self.request.user)
 
     @extend_schema(responses=ModelVersionOut(many=True))
     @action(detail=True, methods=["get"])
     def versions(self, request: ApiRequest, pk: str) -> Response:
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
-        page = self.paginate_queryset(
-            ModelVersion.objects.visible_to(request.user)
-            .filter(model=model)
-            .select_related("model", "self_test")
-            .prefetch_related("aliases")
-        )
+        page = self.paginate_queryset(ModelVersion.objects.visible_to(request.user).filter(model=model).for_list())
         return self.get_paginated_response(ModelVersionOut(page, many=True).data)
 
     @extend_schema(request=VersionIn, responses={201: ModelVersionOut, 202: ModelTaskOut})
@@ -142,33 +102,20 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         return _import_model(request, _validate(VersionIn, self, request) | {"model": model})
 
 
-class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedViewSet):
+class ModelVersionViewSet(TorchActs, VersionActs, DeleteObject, RetrieveModelMixin, ObjectBase):
     """One version: read, download, move to another stage, delete."""
 
-    needs = (
-        VersionActs.acts
-        | TorchActs.torch_acts
-        | {
-            "retrieve": Action.MODELS_VIEW,
-            "download": Action.MODELS_VIEW,
-            "package": Action.MODELS_VIEW,
-            "measurements": Action.MODELS_VIEW,
-            "measure": Action.EVALUATIONS_SUBMIT,
-            "hardware": Action.MODELS_VIEW,
-            "baseline": Action.EVALUATIONS_SUBMIT,
-            "destroy": Action.MODELS_MANAGE,
-        }
-    )
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    needs = {
+        **dict.fromkeys(("torch", "lineage", "download", "package", "measurements", "hardware"), Action.MODELS_VIEW),
+        **dict.fromkeys(("measure", "baseline"), Action.EVALUATIONS_SUBMIT),
+    }
     serializer_class = ModelVersionOut
-    queryset = ModelVersion.objects.none()
+    reach = dict.fromkeys(("measure", "baseline", "export_torch"), "usable_by")
+    forbids_change = True
 
-    def get_queryset(self) -> Any:
-        rows = ModelVersion.objects.visible_to(self.request.user)
-        return rows.select_related("model__owner", "self_test").prefetch_related("aliases")
-
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        registry.delete_version(version=self.own_version(), by=request.user)
-        return Response(status=204)
+    def delete_object(self, version: ModelVersion) -> None:
+        registry.delete_version(version=version, by=self.request.user)
 
     @extend_schema(responses={(200, "application/zip"): bytes})
     @action(detail=True, methods=["get"])
@@ -197,8 +144,7 @@ class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedVi
     @once
     def measure(self, request: ApiRequest, pk: str) -> Response:
         """Queue a measurement of how fast the version answers, on processor cores or on a card."""
-        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
-        version = get_object_or_404(usable, pk=pk)
+        version = self.get_object()
         task = model_jobs.measure(user=request.user, version=version, **_validate(MeasureIn, self, request))
         return Response(ModelTaskOut(task).data, status=202)
 
@@ -213,9 +159,8 @@ class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedVi
     @once
     def baseline(self, request: ApiRequest, pk: str) -> Response:
         """Queue the count of the images that the version learned from, which services are compared with."""
-        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
-        version = get_object_or_404(usable, pk=pk)
-        return Response(ModelTaskOut(baselines.learn(user=request.user, version=version)).data, status=202)
+        task = baselines.learn(user=request.user, version=self.get_object())
+        return Response(ModelTaskOut(task).data, status=202)
 
 
 class ModelTaskViewSet(TrialActs, RetrieveModelMixin, NumberedViewSet):

@@ -16,7 +16,7 @@ SHOWN = 200
 VERBS = {
     "model_version_made": _("created a version of"),
     "model_changed": _("changed"),
-    "model_card_changed": _("edited the card of"),
+    "model_card_changed": _("edited the model card of"),
     "model_stage_moved": _("moved the stage of a version of"),
     "model_alias_moved": _("moved an alias of"),
     "model_alias_removed": _("removed an alias of"),

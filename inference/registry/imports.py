@@ -37,7 +37,7 @@ from workers.jobs.output import files as output_files
 
 TORCH = (".pt", ".pth", ".ckpt", ".pt2", ".bin")
 MODEL = (".onnx", ".safetensors")
-MOST_LISTED, DEEPEST = 100_000, 32
+MAX_LISTED, DEEPEST = 100_000, 32
 LOOK_S = 5.0  # longest that a folder is looked through
 BESIDE = ("model.json", "config.json", "preprocessor_config.json")  # come with a file that they describe
 Source = ModelVersion.Source
@@ -222,8 +222,8 @@ def _below(root: Path, path: str) -> Iterator[str]:
         with paths.refusals(), trees.opened(root, steps) as folder:
             walk = trees.walk(folder, until=time.monotonic() + LOOK_S)
             for count, (at, name, status) in enumerate(walk, 1):
-                if count > MOST_LISTED:
-                    message = _("The folder contains more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
+                if count > MAX_LISTED:
+                    message = _("The folder contains more than %(limit)s files.") % {"limit": f"{MAX_LISTED:,}"}
                     raise Invalid(message, field="path")
                 if stat.S_ISREG(status.st_mode) and at.depth < DEEPEST:
                     yield str(PurePosixPath(path, *(os.fsdecode(part) for part in at.parts()), os.fsdecode(name)))

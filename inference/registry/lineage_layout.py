@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from inference.registry.lineage import Graph, Node
 
@@ -23,8 +24,8 @@ KIND_LABELS = {
     "file": _("File"),
 }
 HOW_LABELS = {
-    "made": _("left"),
-    "data": _("trained on"),
+    "made": pgettext_lazy("lineage", "left"),
+    "data": pgettext_lazy("lineage", "trained on"),
     "fine_tuned": _("fine-tuned"),
     "distilled": _("distilled"),
     "part": _("part"),

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.registry import Registry, dotted_name
@@ -24,6 +27,13 @@ TABS = (
     ("model-lineage", _("Lineage")),
     ("model-rules", _("Promotion")),
     ("model-history", _("History")),
+)
+#: Lists of the platform that the page links, each filtered by the name of the model: URL name, label, permission.
+LISTS = (
+    ("inference:evaluation-list", _("Evaluations"), Action.EVALUATIONS_VIEW),
+    ("inference:conversion-list", _("Conversions"), Action.EVALUATIONS_VIEW),
+    ("inference:service-list", _("Endpoints"), Action.SERVICES_VIEW),
+    ("inference:edge-list", _("Edge groups"), Action.SERVICES_VIEW),
 )
 
 
@@ -52,10 +62,17 @@ def context(request: SignedInRequest, pk: int, tab: str) -> dict[str, Any]:
         "chosen": chosen,
         "tabs": TABS,
         "tab": tab,
+        "lists": filtered_lists(request, model),
         "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
         "fine_tune": pretrained_weights.full_name(chosen) if chosen and pretrained_weights.goes_on(chosen) else "",
         "others": withdrawals.count_others(model),
     }
+
+
+def filtered_lists(request: SignedInRequest, model: Model) -> list[tuple[Any, str]]:
+    """Return label and URL of the lists of what was made of the model, as far as the user may see them."""
+    query = urlencode({"q": model.name})
+    return [(label, f"{reverse(page)}?{query}") for page, label, needs in LISTS if request.user.can(needs)]
 
 
 def sections(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:

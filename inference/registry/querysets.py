@@ -7,7 +7,6 @@ from typing import Self
 from django.db.models import Exists, OuterRef, Subquery
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from aiplatform.lib.columns import USER_NAMES, narrow
 from workers.core.states import FINAL, GROUPS
 
@@ -32,29 +31,20 @@ class ModelQuerySet(OwnedQuerySet):
             .prefetch_related("aliases__version")
         )
 
-    def named_like(self, text: str) -> Self:
-        """Name or description contains each of the words."""
-        return search.filter_by_text(self, text, "name", "description")
-
-    def narrowed(self, *, task: str = "", stage: str = "", alias: str = "", group: int | None = None) -> Self:
-        """Models with a version of a task, in a stage, or under an alias; and those of members of a group."""
-        rows = self
-        versions = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk"))
-        if task:
-            rows = rows.filter(Exists(versions.filter(task=task)))
-        if stage:
-            rows = rows.filter(Exists(versions.filter(stage=stage)))
-        if alias:
-            rows = rows.filter(Exists(versions.filter(aliases__name=alias)))
-        if group is not None:
-            rows = rows.filter(owner__user_groups=group)
-        return rows
+    def with_version(self, **values: str) -> Self:
+        """Models that have a version with these values."""
+        versions = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk"), **values)
+        return self.filter(Exists(versions))
 
 
 class ModelVersionQuerySet(OwnedQuerySet):
     owner_path = "model__owner"
     visibility_path = "model__visibility"
     shared = ("inference.model", "model")
+
+    def for_list(self) -> Self:
+        """With the model, its owner, the self-test and the aliases."""
+        return self.select_related("model__owner", "self_test").prefetch_related("aliases")
 
     def in_use(self) -> Self:
         """Versions that may be used for something new: those that are not archived."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import object_action
 from inference.registry import aliases, history, stages, version_tables
 from inference.registry import lineage as lineages
 from inference.registry.models import Model, ModelVersion
-from inference.registry.serializers import ModelVersionOut
 from inference.registry.version_serializers import ActOut, AliasIn, AliasOut, LineageOut, StageIn, VersionTableOut
 
 if TYPE_CHECKING:
@@ -28,13 +27,6 @@ else:
 
 class ModelActs(Base):
     """Acts on a model: its aliases and its history."""
-
-    acts: ClassVar[dict[str, Action]] = {
-        "set_alias": Action.MODELS_MANAGE,
-        "remove_alias": Action.MODELS_MANAGE,
-        "history": Action.MODELS_VIEW,
-        "comparison": Action.MODELS_VIEW,
-    }
 
     def own_model(self, pk: str) -> Model:
         """Return the caller's own model: 404 when they may not see it, 403 when they may only see it."""
@@ -91,27 +83,10 @@ class ModelActs(Base):
 class VersionActs(Base):
     """Acts on one version: its stage."""
 
-    acts: ClassVar[dict[str, Action]] = {"move_stage": Action.MODELS_MANAGE, "lineage": Action.MODELS_VIEW}
-
-    def own_version(self) -> ModelVersion:
-        """Return a version the caller may change: 404 when they may not see it, 403 when they may only see it."""
-        version: Any = self.get_object()
-        if not ModelVersion.objects.editable_by(self.request.user).filter(pk=version.pk).exists():
-            self.permission_denied(self.request)
-        own: ModelVersion = version
-        return own
-
-    @extend_schema(request=StageIn, responses=ModelVersionOut)
-    @action(detail=True, methods=["post"], url_path="stage")
-    @once
-    def move_stage(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(StageIn, once=True, url_path="stage")
+    def move_stage(self, version: ModelVersion, stage: str, reason: str) -> ModelVersion:
         """Move the version to another stage: candidate, approved or archived, with the reason."""
-        version = self.own_version()
-        serializer = StageIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        values = serializer.validated_data
-        version = stages.move(version=version, to=values["stage"], by=request.user, reason=values["reason"])
-        return Response(ModelVersionOut(version).data)
+        return stages.move(version=version, to=stage, by=self.request.user, reason=reason)
 
     @extend_schema(responses=LineageOut)
     @action(detail=True, methods=["get"])

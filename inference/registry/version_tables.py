@@ -12,7 +12,7 @@ from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.numbers import finite
 from inference.registry.models import Model, ModelVersion
 
-MOST, USUAL = 8, 4
+MAX_VERSIONS, USUAL = 8, 4
 MAX_ROWS = 300
 ABOUT, COST, FIGURE, PARAM = "about", "cost", "figure", "param"
 
@@ -42,8 +42,8 @@ def select_versions(
         NotFound: the model has no such version.
     """
     wanted = list(dict.fromkeys(numbers))
-    if len(wanted) > MOST:
-        raise Invalid(_("Select at most %(most)s versions.") % {"most": MOST}, field="version")
+    if len(wanted) > MAX_VERSIONS:
+        raise Invalid(_("Select at most %(most)s versions.") % {"most": MAX_VERSIONS}, field="version")
     rows = model.versions.select_related("dataset_version__dataset", "model")
     if wanted:
         versions_by_number = {row.number: row for row in rows.filter(number__in=wanted)}

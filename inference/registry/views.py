@@ -11,21 +11,24 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib import ids
-from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.lib.ordering import ListPage
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from aiplatform.lib.zips import send_zip
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.registry import cards, hardware_speeds, imports, model_jobs, model_page, packages, task_labels
 from inference.registry import registration as registry
 from inference.registry.composition.views import parts_of
+from inference.registry.filters import ModelFilters
 from inference.registry.forms import ModelEditForm
 from inference.registry.import_forms import BringForm, UploadForm, VersionForm
 from inference.registry.import_trials import trials
-from inference.registry.models import Model, ModelAlias, ModelTask, ModelVersion, Stage
-from inference.registry.orders import MODELS
+from inference.registry.models import Model, ModelAlias, ModelTask, ModelVersion
 from inference.registry.selftest import self_tests
 from inference.registry.torch_export import exports
 from inference.registry.uploads import on_disk
@@ -34,30 +37,52 @@ from workers.core.device_kinds import CPU
 from workers.resources.nodes import device_rules
 
 
-@needs(Action.MODELS_VIEW)
-def model_list(request: SignedInRequest) -> HttpResponse:
-    """Models the user may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
+class ModelPages(ObjectPages[Model]):
+    """The list of models, and the pages that edit and delete one."""
 
-    htmx gets the table alone.
-    """
-    query, visible = request.GET, Model.objects.visible_to(request.user)
-    narrow = {name: query.get(name, "") for name in ("task", "stage", "alias")}
-    rows = (
-        visible.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    model, form_class, filters = Model, ModelEditForm, ModelFilters
+    namespace, basename, path = "inference", "model", "models/"
+    url_names = {"detail": "model-detail", "new": "model-upload"}
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    table = Table(
+        MainColumn(
+            _("Name"),
+            "row.name",
+            "name",
+            is_public="row.visibility == 'public'",
+            below="row.description",
+            sample_kind="model",
+        ),
+        Column(_("Task"), "row.newest_task|task_word"),
+        Column(_("Stage and aliases"), template="inference/_model_stage.html"),
+        Column(_("Versions"), "row.newest_number|default:'–'", sort="versions", kind="num"),
+        Column(_("Metric"), "row.newest_metrics|headline:row.newest_task|default:'–'", css="nowrap"),
+        Column(_("Size"), "row.newest_bytes|bytes", sort="size", kind="num", css="nowrap"),
+        Column(_("Owner"), "row.owner", sort="owner"),
+        Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
+        Column(_("Actions"), template="inference/_model_download.html", kind="actions"),
+        libraries="inference sample",
     )
-    if query.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    context: dict[str, Any] = {"page": MODELS.page(request, rows)}
-    if request.htmx:
-        return render(request, "inference/_model_table.html", context)
-    names = ModelAlias.objects.visible_to(request.user).order_by("name").values_list("name", flat=True).distinct()[:50]
-    context |= {
-        "tasks": task_labels.choices(),
-        "stages": Stage.choices,
-        "aliases": [(name, name) for name in names],
-        "groups": [(group.pk, group.name) for group in request.user.user_groups.order_by("name")],
-    }
-    return render(request, "inference/model_list.html", context)
+    region, art, title = "models", "models", _("Models")
+    lead = _("Trained and imported models by version, with their lineage.")
+    filter_label, no_match_text = _("Filter models"), _("No model matches.")
+    empty_text = _("No models yet. A completed training job creates one; you can also import a model.")
+    offers_sample = True
+    new_title, empty_action, save_label = _("Import a model"), _("Upload model"), _("Save")
+    delete_shows_refusals = False
+    new_icon, list_template = "upload", "inference/model_list.html"
+
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        """The choices of the filters that differ from user to user."""
+        aliases = ModelAlias.objects.visible_to(request.user).order_by("name").values_list("name", flat=True)
+        groups = request.user.user_groups.order_by("name").values_list("pk", "name")
+        return {"aliases": [(name, name) for name in aliases.distinct()[:50]], "groups": groups}
+
+    def change(self, request: SignedInRequest, form: Any, row: Model) -> None:
+        registry.edit(model=row, by=request.user, **form.cleaned_data)
+
+    def remove(self, request: SignedInRequest, row: Model) -> None:
+        registry.delete(model=row, by=request.user)
 
 
 @needs(Action.MODELS_MANAGE)
@@ -168,29 +193,6 @@ def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:
     if isinstance(made, ModelTask):
         return redirect("workers:job", made.job_id)
     return HttpResponseRedirect(f"{reverse('inference:model-detail', args=[made.model_id])}?version={made.number}")
-
-
-@needs(Action.MODELS_MANAGE)
-def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Description, and who may see it."""
-    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    form = ModelEditForm(request.POST or None, instance=model)
-    if form.is_valid():
-        registry.edit(model=model, by=request.user, **form.cleaned_data)
-        return redirect("inference:model-detail", pk)
-    context = {"form": form, "model": model}
-    return render(request, "inference/model_edit.html", context, status=422 if form.errors else 200)
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Remove a model with its versions; its name must have been typed."""
-    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    if not is_name_confirmed(request, model.name):
-        return redirect("inference:model-detail", pk)
-    registry.delete(model=model, by=request.user)
-    return redirect("inference:model-list")
 
 
 @require_POST

@@ -2,68 +2,37 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
-from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from accounts.http import ApiRequest
-from aiplatform.lib.api import NumberedViewSet, parse_request
-from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet, object_action
+from inference.registry.models import ModelVersion
 from inference.serving import endpoints, model_swaps
 from inference.serving.feedback.api import FeedbackActions
+from inference.serving.filters import ServiceFilters
 from inference.serving.keys.api import KeyActions
 from inference.serving.models import Service
 from inference.serving.monitoring.api import MonitoringActions
-from inference.serving.orders import SERVICES
 from inference.serving.serializers import ServiceDetailOut, ServiceEditIn, ServiceIn, ServiceModelIn, ServiceOut
 from inference.serving.traffic.api import TrafficActions
 
 
 class ServiceViewSet(
-    TrafficActions,
-    FeedbackActions,
-    KeyActions,
-    MonitoringActions,
-    ListModelMixin,
-    RetrieveModelMixin,
-    NumberedViewSet,
-):
+    TrafficActions, FeedbackActions, KeyActions, MonitoringActions, CreateObject, ChangeObject, DeleteObject,
+    ObjectViewSet,
+):  # fmt: skip
     """Inference services. `?search=` finds by name, description and model."""
 
-    needs = {
-        "list": Action.SERVICES_VIEW,
-        "retrieve": Action.SERVICES_VIEW,
-        "create": Action.SERVICES_MANAGE,
-        "partial_update": Action.SERVICES_MANAGE,
-        "model": Action.SERVICES_MANAGE,
-        "start": Action.SERVICES_MANAGE,
-        "stop": Action.SERVICES_MANAGE,
-        "trials": Action.SERVICES_VIEW,
-        "trial": Action.SERVICES_MANAGE,
-        "promote": Action.SERVICES_MANAGE,
-        "roll_back": Action.SERVICES_MANAGE,
-        "usage": Action.SERVICES_VIEW,
-        "monitoring": Action.SERVICES_MANAGE,
-        "keys": Action.SERVICES_MANAGE,
-        "revoke_key": Action.SERVICES_MANAGE,
-        "feedback": Action.SERVICES_CALL,
-        "samples": Action.SERVICES_MANAGE,
-        "annotate": Action.SERVICES_MANAGE,
-        "destroy": Action.SERVICES_MANAGE,
-    }
-    asks = {"list": ("search",), "usage": ("span",), "monitoring": ("span",)}
-    orders = SERVICES
-    serializer_class = ServiceOut
-    queryset = Service.objects.none()
-
-    def get_queryset(self) -> Any:
-        rows = Service.objects.visible_to(self.request.user).for_list()
-        return rows.named_like(self.request.query_params.get("search", ""))
+    view_permission, change_permission = Action.SERVICES_VIEW, Action.SERVICES_MANAGE
+    needs = {"trials": Action.SERVICES_VIEW, "usage": Action.SERVICES_VIEW, "feedback": Action.SERVICES_CALL}
+    asks = {"usage": ("span",), "monitoring": ("span",)}
+    serializer_class, create_serializer_class, change_serializer_class = ServiceOut, ServiceIn, ServiceEditIn
+    filters = ServiceFilters
+    reach = {"feedback": "visible_to"}
+    forbids_change = True
 
     def get_serializer_class(self) -> Any:
         return ServiceDetailOut if self.action == "retrieve" else ServiceOut
@@ -75,53 +44,37 @@ class ServiceViewSet(
         page = super().paginate_queryset(queryset)
         return [model_swaps.refresh(service) for service in page or []]
 
-    def _own(self) -> Service:
-        service: Service = super().get_object()
+    def own(self) -> Service:
+        """The service, for users who may change it, whatever the method of the request."""
+        service = self.get_object()
         if not Service.objects.editable_by(self.request.user).filter(pk=service.pk).exists():
             self.permission_denied(self.request)
         return service
 
-    def _answer(self, service: Service, status: int = 200) -> Response:
-        return Response(ServiceOut(service, context=self.get_serializer_context()).data, status=status)
+    def service_check(self) -> Any:
+        return partial(endpoints.check, user=self.request.user) if self.action == "create" else None
 
-    @extend_schema(request=ServiceIn, responses={201: ServiceOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        serializer = ServiceIn(data=request.data, context=self.get_serializer_context())
-        fields = parse_request(serializer, endpoints.check, user=request.user)
-        return self._answer(endpoints.create(user=request.user, **fields), 201)
+    def create_object(self, **values: Any) -> Service:
+        return endpoints.create(user=self.request.user, **values)
 
-    @extend_schema(request=ServiceEditIn, responses=ServiceOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        service = self._own()
-        serializer = ServiceEditIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
+    def change_object(self, service: Service, **values: Any) -> Service:
         current = {"description": service.description, "visibility": service.visibility}
-        return self._answer(endpoints.edit(service=service, **{**current, **serializer.validated_data}))
+        return endpoints.edit(service=service, **{**current, **values})
 
-    @extend_schema(request=ServiceModelIn, responses={202: ServiceOut})
-    @action(detail=True, methods=["post"])
-    def model(self, request: ApiRequest, pk: str) -> Response:
+    def delete_object(self, service: Service) -> None:
+        endpoints.delete(service=service, by=self.request.user)
+
+    @object_action(ServiceModelIn, status=202, url_path="model", url_name="model")
+    def change_model(self, service: Service, model_version: ModelVersion) -> Service:
         """Serve another version: its server starts next to the current one, and takes over when it is ready."""
-        service = self._own()
-        serializer = ServiceModelIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        version = serializer.validated_data["model_version"]
-        return self._answer(model_swaps.change_model(service=service, version=version, by=request.user), 202)
+        return model_swaps.change_model(service=service, version=model_version, by=self.request.user)
 
-    @extend_schema(request=None, responses={202: ServiceOut})
-    @action(detail=True, methods=["post"])
-    @once
-    def start(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(status=202, once=True)
+    def start(self, service: Service) -> Service:
         """Start a stopped service again, at the same address."""
-        return self._answer(endpoints.start(service=self._own(), by=request.user), 202)
+        return endpoints.start(service=service, by=self.request.user)
 
-    @extend_schema(request=None, responses={202: ServiceOut})
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(status=202)
+    def stop(self, service: Service) -> Service:
         """Request a stop; the address answers 410 until the service is started again."""
-        return self._answer(endpoints.stop(service=self._own(), by=request.user), 202)
-
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        endpoints.delete(service=self._own(), by=request.user)
-        return Response(status=204)
+        return endpoints.stop(service=service, by=self.request.user)

@@ -31,12 +31,14 @@ class ServiceKind(JobKind):
     device_kinds = DEVICE_KINDS
     label = gettext_lazy("Endpoint")
     plural = gettext_lazy("Endpoints")
-    hint = gettext_lazy("Deploy a model")
+    step_label = gettext_lazy("Endpoints")
+    hint = gettext_lazy("Serve predictions at an address")
     icon = "inference"
     order = 70
+    section = "endpoints"
     list_page = "inference:service-list"
     start_page = "inference:service-new"
-    start_word = gettext_lazy("Create endpoint")
+    start_word = gettext_lazy("Deploy a model")
     view_action = Action.SERVICES_VIEW
     submit_action = Action.SERVICES_MANAGE
     idle_guard = False  # an idle service is no waste: it holds its GPU in order to answer
@@ -73,9 +75,6 @@ class ServiceKind(JobKind):
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()
         return reverse("inference:service-detail", args=[service.pk]) if service else ""
-
-    def count(self, user: User) -> int:
-        return Service.objects.visible_to(user).count()
 
     def find(self, user: User, query: str, limit: int) -> Iterator[Hit]:
         return search.services(user, query, limit)

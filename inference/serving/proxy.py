@@ -31,7 +31,7 @@ from workers.core.states import JobState
 
 PREFIX = "/serve/"
 TIMEOUT_S = 30.0  # so long a call waits for a service that it woke
-NOT_AGAIN_S, MOST_REFUSED = 10, 10_000
+NOT_AGAIN_S, MAX_REFUSED_MODELS = 10, 10_000
 OPEN = ("v2", "predict", "openapi.json", "metrics")  # first parts of paths that lead inside
 
 
@@ -99,7 +99,7 @@ def _wake(service: Service, path: str) -> Service:
         try:
             service = sleep.wake(service)
         except DomainError as refusal:  # planned anew at most once in so long: it takes the time of all others
-            if len(_cannot) > MOST_REFUSED:
+            if len(_cannot) > MAX_REFUSED_MODELS:
                 _cannot.clear()
             _cannot[service.pk] = (moment + NOT_AGAIN_S, refusal.message)
             raise Refused(503, "cannot_wake", refusal.message, **{"Retry-After": str(NOT_AGAIN_S)}) from None

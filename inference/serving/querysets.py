@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from aiplatform.lib.columns import USER_NAMES, narrow
 
 
@@ -24,7 +23,3 @@ class ServiceQuerySet(OwnedQuerySet):
         rows = self.select_related("owner", "job__cluster", "model_version__model", "next_job", "next_version__model")
         rows = narrow(rows, owner=USER_NAMES)
         return rows.prefetch_related("replicas__job")
-
-    def named_like(self, text: str) -> Self:
-        """Name, description or model contains each of the words."""
-        return search.filter_by_text(self, text, "name", "description", "model_version__model__name")

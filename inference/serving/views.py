@@ -2,129 +2,149 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
+from aiplatform.lib.ordering import ListPage
+from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects.pages import FORM, POST, ObjectPages, action, page
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.evaluation import thresholds
 from inference.evaluation.thresholds import BestScore
 from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints, host_assignment, model_swaps, withdrawal
 from inference.serving.addresses import is_shared
+from inference.serving.filters import ServiceFilters
 from inference.serving.forms import ServiceEditForm, ServiceForm, ServiceModelForm
 from inference.serving.limits import limits_of
 from inference.serving.models import Service
-from inference.serving.orders import SERVICES
 from inference.serving.traffic import views as traffic
 from workers.scheduling import preview
 
 
-@needs(Action.SERVICES_VIEW)
-def service_list(request: SignedInRequest) -> HttpResponse:
-    """Services the user may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    rows = Service.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    page = SERVICES.page(request, rows)
-    for service in page:
-        model_swaps.refresh(service)
-    context = {"page": page, "origin": _origin(request)}
-    template = "inference/_service_table.html" if request.htmx else "inference/service_list.html"
-    return render(request, template, context)
+class ServicePages(ObjectPages[Service]):
+    """Pages of inference services."""
 
+    model, filters = Service, ServiceFilters
+    namespace, basename, path = "inference", "service", "services/"
+    url_names = {"detail": "service-detail", "change_model": "service-model"}
+    view_permission, change_permission = Action.SERVICES_VIEW, Action.SERVICES_MANAGE
+    table = Table(
+        MainColumn(
+            _("Name"),
+            "row.name",
+            "name",
+            is_public="row.visibility == 'public'",
+            below="row.description",
+            sample_kind="service",
+        ),
+        Column(_("State"), "{% state_chip row.state %}", css="nowrap"),
+        Column(_("Model"), "row.model_name"),
+        Column(_("Address"), template="inference/_service_address.html", css="mono small nowrap"),
+        Column(_("Running"), "row.running|duration", kind="num", css="nowrap"),
+        Column(_("Owner"), "row.owner", sort="owner"),
+        Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
+        Column(_("Actions"), template="inference/_service_buttons.html", kind="actions"),
+        libraries="sample",
+    )
+    region, art, title = "services", "models", _("Endpoints")
+    lead = _("Deployed models with an address: for images, or for the Open Inference Protocol.")
+    filter_label, no_match_text = _("Filter endpoints"), _("No endpoint matches.")
+    empty_text = _("No endpoints yet. Deploy a model to get an address for requests.")
+    new_title, offers_sample = _("New endpoint"), True
+    delete_shows_refusals = False
+    form_template, edit_template = "inference/service_new.html", "inference/service_edit.html"
+    detail_template, live_template = "inference/service_detail.html", "inference/_service_head.html"
 
-@needs(Action.SERVICES_MANAGE)
-def service_new(request: SignedInRequest) -> HttpResponse:
-    """Make a service; `?model_version=` fills in the model."""
-    initial = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
-    form = ServiceForm(request.POST or None, user=request.user, initial=initial)
-    if form.is_valid():
-        with errors_shown_on(form):
-            service = endpoints.create(user=request.user, **form.submission())
-            return redirect("inference:service-detail", service.pk)
-    else:
-        check_valid_fields(form, endpoints.check, user=request.user)
-    context = {
-        "form": form,
-        "list_url": reverse("inference:service-list"),
-        "fit_url": reverse("inference:service-fit"),
-    }
-    return render(request, "inference/service_new.html", context, status=422 if form.errors else 200)
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        for service in rows:
+            model_swaps.refresh(service)
+        return {"origin": _origin(request), "refresh_s": request.user.refresh_s or 5}
 
+    def details(self, request: SignedInRequest, row: Service, is_own: bool) -> dict[str, Any]:
+        """What the page needs to try the service, to call it and to control it."""
+        service = model_swaps.refresh(row)
+        version = service.model_version
+        best = thresholds.for_version(version, by=request.user) if version else None
+        score = _score_percent(version, best) if version else 0
+        return {
+            "service": service,
+            "version": version,
+            "task_pages": TASKS[version.task].pages if version and version.can_be_evaluated else None,
+            "withdrawn": withdrawal.why_not(service),
+            "address": _origin(request) + service.url,
+            "own": is_own,
+            "may_manage": request.user.can(Action.SERVICES_MANAGE),
+            "samples_waiting": service.samples.filter(dataset=None).count() if is_own else 0,
+            "may_call": request.user.can(Action.SERVICES_CALL),
+            "score_percent": score or 30,
+            "best_score": best,
+            **traffic.trial_context(service),
+            "limits": limits_of(service),
+            "replicas": _replicas(service),
+            "shares": _shares(service) if is_own else [],
+            "snippets": _snippets(_origin(request) + service.url, version, score) if version else {},
+        }
 
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def service_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel in the form: whether it would start now. Incomplete forms are fine."""
-    form = ServiceForm(request.POST, user=request.user)
-    form.is_valid()
-    verdict = preview.preview_request(request.user, form.resources(), kind=endpoints.KIND, unclear=form.unclear())
-    return render(request, "workers/_fit.html", {"verdict": verdict})
+    def form(self, request: SignedInRequest, row: Service | None = None) -> ServiceForm | ServiceEditForm:
+        """The form of a new service, where `?model_version=` fills in the model, or of the settings of one."""
+        if row is None:
+            initial = {"model_version": request.GET.get("model_version")}
+            return ServiceForm(request.POST or None, user=request.user, initial=initial)
+        settings = {"description": row.description, "visibility": row.visibility, **limits_of(row)}
+        return ServiceEditForm(request.POST or None, initial=settings | {"share_process": host_assignment.wants(row)})
 
+    def form_context(self, request: SignedInRequest, form: Any, row: Service | None) -> dict[str, Any]:
+        return {"list_url": reverse("inference:service-list"), "fit_url": reverse("inference:service-fit")}
 
-@needs(Action.SERVICES_VIEW)
-def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The page of a service: try it, call it, control it. htmx polls the head."""
-    service = model_swaps.refresh(_visible(request, pk))
-    version = service.model_version
-    own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
-    best = thresholds.for_version(version, by=request.user) if version else None
-    score = _score_percent(version, best) if version else 0
-    context = {
-        "service": service,
-        "version": version,
-        "pages": TASKS[version.task].pages if version and version.can_be_evaluated else None,
-        "withdrawn": withdrawal.why_not(service),
-        "address": _origin(request) + service.url,
-        "own": own,
-        "may_manage": request.user.can(Action.SERVICES_MANAGE),
-        "samples_waiting": service.samples.filter(dataset=None).count() if own else 0,
-        "may_call": request.user.can(Action.SERVICES_CALL),
-        "score_percent": score or 30,
-        "best_score": best,
-        **traffic.trial_context(service),
-        "limits": limits_of(service),
-        "replicas": _replicas(service),
-        "shares": _shares(service) if own else [],
-        "snippets": _snippets(_origin(request) + service.url, version, score) if version else {},
-    }
-    template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
-    return render(request, template, context)
+    def service_check(self, request: SignedInRequest, row: Service | None) -> Any:
+        return None if row else partial(endpoints.check, user=request.user)
 
+    def create(self, request: SignedInRequest, form: Any) -> Service:
+        return endpoints.create(user=request.user, **form.submission())
 
-@needs(Action.SERVICES_MANAGE)
-def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Description, and who may call it."""
-    service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
-    initial = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
-    initial["share_process"] = host_assignment.wants(service)
-    form = ServiceEditForm(request.POST or None, initial=initial)
-    if form.is_valid():
-        with errors_shown_on(form):
-            endpoints.edit(service=service, **form.change())
-            return redirect("inference:service-detail", pk)
-    context = {"form": form, "service": service}
-    return render(request, "inference/service_edit.html", context, status=422 if form.errors else 200)
+    def change(self, request: SignedInRequest, form: Any, row: Service) -> None:
+        endpoints.edit(service=row, **form.change())
 
+    def remove(self, request: SignedInRequest, row: Service) -> None:
+        endpoints.delete(service=row, by=request.user)
 
-@needs(Action.SERVICES_MANAGE)
-def service_model(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Let it answer with another version, without a moment in which it does not answer."""
-    service = _own(request, pk)
-    form = ServiceModelForm(request.POST or None, service=service, initial=_other_than(service))
-    if form.is_valid():
-        with errors_shown_on(form):
-            model_swaps.change_model(service=service, version=form.cleaned_data["model_version"], by=request.user)
-            return redirect("inference:service-detail", pk)
-    context = {"form": form, "service": service}
-    return render(request, "inference/service_model.html", context, status=422 if form.errors else 200)
+    @page(Action.SERVICES_MANAGE, methods=POST, path="fit/", rows="")
+    def fit(self, request: SignedInRequest) -> HttpResponse:
+        """The panel in the form: whether it would start now. Incomplete forms are fine."""
+        form = ServiceForm(request.POST, user=request.user)
+        form.is_valid()
+        verdict = preview.preview_request(request.user, form.resources(), kind=endpoints.KIND, unclear=form.unclear())
+        return render(request, "workers/_fit.html", {"verdict": verdict})
+
+    @page(methods=FORM, path="<int:pk>/model/", rows="editable_by")
+    def change_model(self, request: SignedInRequest, row: Service) -> HttpResponse | None:
+        """Serve another version, without a moment in which the service does not answer."""
+        form = ServiceModelForm(request.POST or None, service=row, initial=_other_than(row))
+        if form.is_valid():
+            with errors_shown_on(form):
+                model_swaps.change_model(service=row, version=form.cleaned_data["model_version"], by=request.user)
+                return None
+        context = {"form": form, "row": row}
+        return self.render(request, "inference/service_model.html", context, 422 if form.errors else 200)
+
+    @action(shows_refusals=False)
+    def start(self, request: SignedInRequest, row: Service) -> None:
+        """Start a stopped service again, at the same address."""
+        endpoints.start(service=row, by=request.user)
+
+    @action(shows_refusals=False)
+    def stop(self, request: SignedInRequest, row: Service) -> None:
+        """Stop; it can be started again."""
+        endpoints.stop(service=row, by=request.user)
 
 
 def _other_than(service: Service) -> dict[str, int]:
@@ -132,44 +152,6 @@ def _other_than(service: Service) -> dict[str, int]:
     version = service.model_version
     newest = version.model.versions.in_use().order_by("-number").first() if version else None
     return {"model_version": newest.pk} if newest is not None and newest != version else {}
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def service_start(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Start a stopped service again, at the same address."""
-    endpoints.start(service=_own(request, pk), by=request.user)
-    return redirect("inference:service-detail", pk)
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def service_stop(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Stop; it can be started again."""
-    endpoints.stop(service=_own(request, pk), by=request.user)
-    return redirect("inference:service-detail", pk)
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def service_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Remove a service; its name must have been typed."""
-    service = _own(request, pk)
-    if not is_name_confirmed(request, service.name):
-        return redirect("inference:service-detail", pk)
-    endpoints.delete(service=service, by=request.user)
-    return redirect("inference:service-list")
-
-
-def _visible(request: SignedInRequest, pk: int) -> Service:
-    service: Service = get_object_or_404(Service.objects.visible_to(request.user).for_list(), pk=pk)
-    return service
-
-
-def _own(request: SignedInRequest, pk: int) -> Service:
-    rows = Service.objects.editable_by(request.user).select_related("job", "model_version__model")
-    service: Service = get_object_or_404(rows, pk=pk)
-    return service
 
 
 def _origin(request: SignedInRequest) -> str:

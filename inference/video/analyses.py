@@ -16,7 +16,8 @@ from accounts.services import outbox
 from aiplatform.lib import sealed, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
-from inference.evaluation import evaluations, thresholds
+from inference.evaluation import thresholds
+from inference.evaluation.jobs.submission import MAX_NAME, finish_checks
 from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
 from inference.video import events, files, results, streams, zones
@@ -83,7 +84,7 @@ def submit(
         NotAMember: the person does not belong to the cluster.
     """
     label = video.name if video else streams.masked(url)
-    name = name or titles.derive_name(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{_stem(label)} {model_version.model.name}", room=MAX_NAME)
     refusals = Refusals()
     with refusals:
         check_decoder()
@@ -106,13 +107,7 @@ def submit(
     with refusals:
         if webhook_url:
             outbox.check_address(webhook_url)
-    with refusals:
-        evaluations.check_name(name)
-    with refusals:
-        resources = evaluations.complete(user, resources)
-        if refusals:  # resources that no node has are reported as well
-            submission.check(user, KIND, **resources)
-    refusals.end()
+    resources = finish_checks(refusals, user=user, kind=KIND, name=name, resources=resources)
     spec = {"model_version": model_version.pk, "video": video.pk if video else None, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)

@@ -21,17 +21,13 @@ from aiplatform.lib.api import VisibleField, parse_request
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once_in_parts
-from aiplatform.objects.viewsets import DeleteObject, ObjectViewSet, object_action
+from aiplatform.objects.viewsets import DeleteObject, ObjectViewSet
 from datasets.models import Upload
-from inference.registry.serializers import JobFields
+from inference.evaluation.jobs.api import JOB_FIELDS, ModelJobIn, ModelJobOut, ModelJobViewSet
 from inference.registry.uploads import on_disk
-from inference.registry.version_serializers import VersionField
 from inference.video import analyses, files, results, streams
 from inference.video.filters import VIDEO_EVENTS, VideoFileFilters, VideoFilters
 from inference.video.models import VideoAnalysis, VideoEvent, VideoFile
-from workers.jobs import actions
-from workers.jobs.api.progress_fields import PROGRESS
-from workers.jobs.api.resource_request import ResourcesIn
 
 SOURCES = ("file", "upload", "video", "url")
 
@@ -57,22 +53,15 @@ class VideoEventOut(OutMixin, serializers.ModelSerializer):
         ]  # fmt: skip
 
 
-class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
+class VideoOut(ModelJobOut):
     """An analysis of a video; `summary` is empty until it has ended."""
 
-    name = serializers.CharField(source="job.name", read_only=True)
-    owner = serializers.CharField(source="job.owner.username", read_only=True)
-    model_version: Any = serializers.PrimaryKeyRelatedField(source="version", read_only=True)
-    model = serializers.CharField(source="model_label", read_only=True)
     source: Any = serializers.CharField(source="source_label", read_only=True)
-    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
-    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
 
     class Meta:
         model = VideoAnalysis
         fields = [
-            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", *PROGRESS,
-            "model", "model_version", "video", "source", "is_stream", "params", "summary", "webhook_url",
+            *JOB_FIELDS, "model", "model_version", "video", "source", "is_stream", "params", "summary", "webhook_url",
             "webhook_secret", "created_at", "ended_at",
         ]  # fmt: skip
         read_only_fields = fields
@@ -86,10 +75,9 @@ class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
         return content
 
 
-class VideoIn(ResourcesIn):
+class VideoIn(ModelJobIn):
     """A new analysis: a detector, one of `file`, `upload`, `video` and `url`, what is counted, resources."""
 
-    model_version = VersionField(to_use=True)
     file = serializers.FileField(required=False)
     upload = VisibleField(Upload, required=False, help_text="The id of a finished upload.")
     video = VisibleField(VideoFile, to_use=True, required=False, help_text="The id of an uploaded video.")
@@ -117,12 +105,10 @@ class VideoIn(ResourcesIn):
         help_text="Seconds after which a stream that shows the same picture, or black, is told; 0: never.",
     )  # fmt: skip
     webhook_url = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
-    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
-    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
 
 
-class VideoViewSet(ObjectViewSet):
+class VideoViewSet(ModelJobViewSet):
     """Analyses of videos. `?state=` filters (a state, or a group such as running or completed), `?search=` finds.
 
     `events/?type=` and `?place=` leave events of a type, or of one line or zone.
@@ -133,7 +119,6 @@ class VideoViewSet(ObjectViewSet):
     asks = {"events": ("type", "place", "limit", "cursor")}
     serializer_class = VideoOut
     filters = VideoFilters
-    forbids_change = True
 
     @extend_schema(request=VideoIn, responses={201: VideoOut})
     @once_in_parts
@@ -154,11 +139,6 @@ class VideoViewSet(ObjectViewSet):
         else:
             analysis = analyses.submit(user=request.user, video=_video(request, sources), **params)
         return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=201)
-
-    @object_action(status=202)
-    def stop(self, analysis: VideoAnalysis) -> None:
-        """Request a stop."""
-        actions.stop(analysis.job, by=self.request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

@@ -18,6 +18,7 @@ from accounts.services.notify import Kind, notify
 from aiplatform.lib import files, wording
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
+from inference.registry.prediction_lines import word
 from inference.video import results
 from inference.video.models import VideoAnalysis, VideoEvent
 from workers.core.models import Attempt, Job
@@ -83,7 +84,7 @@ def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
         return None
     if not isinstance(content, dict) or not is_sound(content):
         return None
-    key, at, number = results.word(content.get("key"), 40), finite(content.get("at")), _to_count(content.get("object"))
+    key, at, number = word(content.get("key"), 40), finite(content.get("at")), _to_count(content.get("object"))
     kind, direction = content.get("type"), content.get("way", "")
     if not key or at is None or number is None or kind not in Type.values or direction not in DIRECTIONS:
         return None
@@ -94,7 +95,7 @@ def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
         key=key,
         at=at,
         type=kind,
-        place=results.word(content.get("place"), 40),
+        place=word(content.get("place"), 40),
         way=direction,
         object=number,
         class_id=(class_id := _to_count(content.get("class_id"))),

@@ -7,21 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.ordering import Ordering
 from aiplatform.objects.filters import ObjectFilters, Words
-from inference.evaluation.job_lists import JobRowFilters
+from inference.evaluation.jobs.pages import ModelJobFilters, job_orders
 
 VIDEO_EVENTS = Ordering("at", at="at")
 
 
-class VideoFilters(JobRowFilters):
+class VideoFilters(ModelJobFilters):
     search = Words("job__name", "model_label", "source_label", label=_("Name, model or video"))
-    orders = Ordering(
-        "-created",
-        created="pk",
-        name=Lower("job__name"),
-        model=Lower("model_label"),
-        source=Lower("source_label"),
-        owner=Lower("job__owner__username"),
-    )
+    orders = job_orders(source=Lower("source_label"))
 
 
 class VideoFileFilters(ObjectFilters):

@@ -10,24 +10,19 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.titles import TITLE
-from inference.evaluation import evaluations
+from aiplatform.lib.row_choices import offer
+from inference.evaluation.jobs.forms import ModelJobForm, name_field
 from inference.registry.fields import ModelVersionChoice
 from inference.registry.models import ModelVersion
 from inference.video import analyses, streams, zones
 from inference.video.models import VideoFile
-from workers.jobs.forms.resource_request import ResourceForm
 
 
-class VideoForm(ResourceForm):
+class VideoForm(ModelJobForm):
     """Model, source, what is counted, and resources."""
 
-    device_kinds = ("gpu", "cpu")
-
     model_version = ModelVersionChoice(
-        label=_("Model"),
-        queryset=ModelVersion.objects.none(),
-        empty_label=_("Choose a detector"),
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a detector")
     )
     video = forms.ModelChoiceField(
         label=_("Video"),
@@ -103,29 +98,17 @@ class VideoForm(ResourceForm):
         max_length=500,
         help_text=_("Receives each event as JSON, with retries."),
     )
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=100,
-        required=False,
-        validators=[TITLE],
-        help_text=_("Leave empty to derive it from the video."),
-    )
-    gpus_per_node = forms.IntegerField(
-        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
-    )
-    cpus = forms.FloatField(
-        label=_("CPU cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
-    )
+    name = name_field(_("Leave empty to derive it from the video."))
 
+    MAIN = ("model_version", "video", "file", "url")
     ADVANCED = ("classes", "min_score", "places", "film", "max_rate", "interval_s", "still_s", "webhook_url", "name")
+    more_title = _("Classes and counting, video, webhook")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        models, videos = self.fields["model_version"], self.fields["video"]
-        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            ModelVersion.objects.usable_by(user).filter(task__in=analyses.WATCHING).in_use().select_related("model")
-        )
-        videos.queryset = VideoFile.objects.usable_by(user)  # type: ignore[attr-defined]  # as above
+        models = ModelVersion.objects.usable_by(user).filter(task__in=analyses.WATCHING).in_use()
+        offer(models.select_related("model"), self.fields["model_version"])
+        offer(VideoFile.objects.usable_by(user), self.fields["video"])
 
     def clean_classes(self) -> list[str]:
         return [name for part in self.cleaned_data["classes"].split(",") if (name := part.strip())]

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
-from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.access.permissions import Action
-from accounts.models import User
-from aiplatform.lib import addresses, wording
+from aiplatform.lib import addresses
 from aiplatform.lib.files import write_json
-from inference.registry import retention
-from inference.registry.models import ModelVersion
-from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
+from inference.evaluation.jobs.kind import ModelJobKind
+from inference.registry.run_code import copy_code
 from inference.serving import endpoints
 from inference.video import analyses, events, streams
 from inference.video.models import VideoAnalysis
-from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.kinds import Capabilities, Launch
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 from workers.execution import handing_over
-from workers.jobs.resource_request import cluster_for
 
 LIVE = Capabilities(pause=False, suspend=True, finish=True, restore=True)  # a camera does not wait
 
@@ -41,33 +35,31 @@ def _copy_addresses(run: RunDir) -> None:
         (above / "__init__.py").touch()
 
 
-class VideoKind(JobKind):
+class VideoKind(ModelJobKind):
     """`python -m inference.video.watcher` with a version, of a video."""
 
     name = analyses.KIND
-    device_kinds = DEVICE_KINDS
+    rows = VideoAnalysis
+    packages = ("video/watcher",)
+    source = (gettext_lazy("Video"), "source_label")
     label = gettext_lazy("Video analysis")
     plural = gettext_lazy("Video analytics")
     hint = gettext_lazy("Track and count objects")
     icon = "video"
-    order = 68
-    list_page = "inference:video-list"
-    step = False
-    view_action = Action.EVALUATIONS_VIEW
-    submit_action = Action.EVALUATIONS_SUBMIT
-    can = Capabilities(pause=True, suspend=True, finish=True, restore=True)
+    order = 74
+    section = "endpoints"
     about_restore = gettext_lazy("Continues after the last finished segment of the video.")
-    related = ("video",)
+    holder_text = gettext_lazy("video analysis %(name)s of %(owner)s")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        analysis = VideoAnalysis.objects.select_related("version__model", "video").get(job=job)
+        analysis = self.row(job)
         version, video = analysis.version, analysis.video
-        if version is None or (video is None and not analysis.is_stream):
-            raise Vanished(wording.message("video.gone"))
-        copy_code(run, "kit", "video/watcher")
+        if version is None or not self.has_source(analysis):
+            self.refuse_launch()
+        copy_code(run, "kit", *self.packages)
         _copy_addresses(run)
         write_json(run.params, analysis.params)
-        argv, env = [sys.executable, "-m", "inference.video.watcher"], {"AIP_MODEL_DIR": str(version.path)}
+        argv, env = self.argv, {"AIP_MODEL_DIR": str(version.path)}
         if video is not None:
             env |= {"AIP_VIDEO": str(video.path)}
             return Launch(argv=argv, env=env, read_only=[version.path, video.path], own_network=True)
@@ -92,31 +84,5 @@ class VideoKind(JobKind):
     def ended(self, job: Job, attempt: Attempt) -> None:
         analyses.publish(job, attempt)
 
-    def check_restore(self, job: Job) -> None:
-        analysis = VideoAnalysis.objects.select_related("video").get(job=job)
-        version = ModelVersion.objects.usable_by(job.owner).filter(pk=analysis.version_id or 0)
-        if not version.exists() or (analysis.video is None and not analysis.is_stream):
-            raise Vanished(_("You can no longer access the model or the video of this analysis."))
-        cluster_for(job.owner, job.cluster)
-
-    def url(self, job: Job) -> str:
-        return reverse("inference:video-detail", args=[job.video.pk])
-
-    def facts(self, job: Job) -> list[Fact]:
-        analysis = VideoAnalysis.objects.filter(job=job).first()
-        if analysis is None:
-            return []
-        return [
-            Fact(gettext_lazy("Model"), analysis.model_label),
-            Fact(gettext_lazy("Video"), analysis.source_label),
-        ]
-
-    def count(self, user: User) -> int:
-        return VideoAnalysis.objects.visible_to(user).count()
-
-
-HOLDER = retention.Holder(
-    "video analysis",
-    gettext_lazy("video analysis %(name)s of %(owner)s"),
-    lambda version: retention.unfinished(VideoAnalysis.objects.filter(version=version)),
-)
+    def has_source(self, row: Any) -> bool:
+        return row.video is not None or row.is_stream

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from aiplatform.lib.titles import TITLE
 from inference.video.querysets import VideoAnalysisQuerySet, VideoEventQuerySet, VideoFileQuerySet
@@ -72,7 +73,7 @@ class VideoEvent(models.Model):
     class Type(models.TextChoices):
         CROSSED = "crossed", _("Crossed")
         ENTERED = "entered", _("Entered")
-        LEFT = "left", _("Left")
+        LEFT = "left", pgettext_lazy("zone", "Left")
         LOITERED = "loitered", _("Stayed long")
         FROZEN = "frozen", _("Frozen image")
         BLACK = "black", _("Black image")

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.parsers import is_sound
+from inference.evaluation.jobs.outputs import entries, folder_of, read_json, table
+from inference.registry.prediction_lines import word
 from inference.video.models import VideoAnalysis
-from workers.core.runs import RunDir
 
 MAX_BYTES = 16 << 20
 FILM, FIRST, LATEST, EVENTS, DETECTIONS = "film.webm", "first.jpg", "latest.jpg", "events.jsonl", "detections.jsonl"
 SHOWN = (FILM, FIRST, LATEST)
 STALLED_STATES = ("frozen", "black")
 LINE_FIGURES, ZONE_FIGURES = ("in", "out"), ("inside", "entered", "left", "loitered")
-
-
-def outputs(analysis: VideoAnalysis) -> Path:
-    """The outputs of the attempt that was published, or of the newest one."""
-    return RunDir.for_attempt(analysis.job_id, analysis.published_attempt or analysis.job.attempt_number).outputs
+outputs = folder_of
 
 
 def load(analysis: VideoAnalysis) -> dict[str, Any]:
@@ -41,15 +35,11 @@ def opened(analysis: VideoAnalysis, name: str) -> int | None:
 
 def read(folder: Path) -> dict[str, Any]:
     """Read the summary in the outputs of an attempt."""
-    try:
-        with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
-            content = json.loads(file.read(MAX_BYTES))
-    except (OSError, ValueError, RecursionError, files.OutsideRoot):
+    content = read_json(folder, "summary.json", max_bytes=MAX_BYTES)
+    if not content:
         return {}
-    if not isinstance(content, dict):
-        return {}
-    source = _table(content.get("source"))
-    names = {entry.get("id"): word(entry.get("name"), 100) for entry in _rows(content.get("classes"))}
+    source = table(content.get("source"))
+    names = {entry.get("id"): word(entry.get("name"), 100) for entry in entries(content.get("classes"))}
     return {
         "at": _number(content, "at"),
         "pictures": _count(content, "pictures"),
@@ -57,12 +47,12 @@ def read(folder: Path) -> dict[str, Any]:
         "events": _count(content, "events"),
         "objects": [
             {"name": names.get(row.get("class_id")) or str(row.get("class_id")), "count": _count(row, "count")}
-            for row in _rows(content.get("objects"))
+            for row in entries(content.get("objects"))
         ],
-        "lines": [_figures(row, LINE_FIGURES) for row in _rows(content.get("lines"))],
-        "zones": [_figures(row, ZONE_FIGURES) for row in _rows(content.get("zones"))],
+        "lines": [_figures(row, LINE_FIGURES) for row in entries(content.get("lines"))],
+        "zones": [_figures(row, ZONE_FIGURES) for row in entries(content.get("zones"))],
         "interval_s": _number(content, "interval_s"),
-        "intervals": [_interval(row) for row in _rows(content.get("intervals"))],
+        "intervals": [_interval(row) for row in entries(content.get("intervals"))],
         "film": content.get("film") is True,
         "film_begin": _number(content, "film_begin"),
         "complete": content.get("complete") is True,
@@ -85,22 +75,17 @@ def _figures(row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
-    lines, zones = _table(row.get("lines")), _table(row.get("zones"))
+    lines, zones = table(row.get("lines")), table(row.get("zones"))
     return {
         "at": _number(row, "at"),
         "most": _count(row, "most"),
         "new": _count(row, "new"),
         "lines": {
-            word(name, 40): {direction: _count(_table(counted), direction) for direction in LINE_FIGURES}
+            word(name, 40): {direction: _count(table(counted), direction) for direction in LINE_FIGURES}
             for name, counted in lines.items()
         },
         "zones": {word(name, 40): _count(zones, name) for name in zones},
     }
-
-
-def word(value: Any, longest: int) -> str:
-    """A short text, where it is one."""
-    return value[:longest] if isinstance(value, str) and is_sound(value) else ""
 
 
 def _number(entry: Mapping[str, Any], name: str) -> float:
@@ -109,11 +94,3 @@ def _number(entry: Mapping[str, Any], name: str) -> float:
 
 def _count(entry: Mapping[str, Any], name: str) -> int:
     return max(0, int(_number(entry, name)))
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _rows(value: Any) -> list[Mapping[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

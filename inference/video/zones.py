@@ -12,7 +12,7 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 
 MAX_ZONES = 20  # of each
-FEWEST_CORNERS, MOST_CORNERS = 3, 30
+FEWEST_CORNERS, MAX_CORNERS = 3, 30
 MAX_NAME_LENGTH = 40
 MAX_STAY_S = 86_400
 NEAREST = 0.005  # two ends of a line lie further apart
@@ -45,8 +45,8 @@ def _line(entry: Any) -> dict[str, Any]:
 
 def _zone(entry: Any) -> dict[str, Any]:
     name, points = _named(entry, {"name", "points", "loiter_s"})
-    if not FEWEST_CORNERS <= len(points) <= MOST_CORNERS:
-        facts = {"name": name, "low": FEWEST_CORNERS, "high": MOST_CORNERS}
+    if not FEWEST_CORNERS <= len(points) <= MAX_CORNERS:
+        facts = {"name": name, "low": FEWEST_CORNERS, "high": MAX_CORNERS}
         raise _wrong(_("Zone “%(name)s” must have %(low)s to %(high)s corners.") % facts)
     stay = finite(entry.get("loiter_s") or 0)
     if stay is None or not 0 <= stay <= MAX_STAY_S:

@@ -197,17 +197,16 @@ def test_audit_trail_reads_as_sentences_with_links_to_who_and_what(olga, alice, 
     number = gone.pk
     gone.delete()
 
-    for path in ("/people/audit/", "/people/console/"):
-        page = " ".join(as_olga.get(path).content.decode().split())
-        said = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    page = " ".join(as_olga.get("/people/audit/").content.decode().split())
+    said = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
 
-        assert "olga changed the clusters of alice clusters: default, #99999" in said
-        assert f'<a href="/people/{alice.pk}/">alice</a>' in page
-        assert f'href="/people/{olga.pk}/">olga</a> changed the cluster <a href="/clusters/{cluster.pk}/">' in page
-        assert "disabled the account rosa" in said
-        assert f'<a href="/people/{number}/">' not in page
-        assert "signed in olga" not in said
-        assert re.search(r'<time datetime="[^"]+" data-ago title="\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+">', page)
+    assert "olga changed the clusters of alice clusters: default, #99999" in said
+    assert f'<a href="/people/{alice.pk}/">alice</a>' in page
+    assert f'href="/people/{olga.pk}/">olga</a> changed the cluster <a href="/clusters/{cluster.pk}/">' in page
+    assert "disabled the account rosa" in said
+    assert f'<a href="/people/{number}/">' not in page
+    assert "signed in olga" not in said
+    assert re.search(r'<time datetime="[^"]+" data-ago title="\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+">', page)
 
 
 def test_audit_trail_asks_once_for_each_kind_of_thing(olga, alice, bob, as_olga, django_assert_max_num_queries):

@@ -10,65 +10,8 @@ from django.test import Client
 from django.utils import translation
 from django.utils.timezone import now
 
-from accounts.models import Role
 from aiplatform.pages.sources import glance
-from datasets.models import Dataset
-from inference.registry.models import Model
 from tests.factories import work
-from training.runs.models import TrainingJob
-from workers.core.models import Device, Job, Node
-
-
-def test_overview_counts_and_asks_the_database_a_fixed_number_of_times(
-    alice, as_alice, cluster, django_assert_max_num_queries
-):
-    for n in range(12):
-        job = Job.objects.create(owner=alice, cluster=cluster, kind="training", name=f"job {n}")
-        TrainingJob.objects.create(job=job, preset="detect", version_label="cells v1")
-    node = Node.objects.create(name="n1", heartbeat_at=now(), facts={"cpu_percent": 95})
-    Device.objects.create(node=node, kind="gpu", index=0, used=8)
-    Device.objects.create(node=node, kind="gpu", index=1)
-
-    with django_assert_max_num_queries(32):
-        page = as_alice.get("/")
-
-    assert page.context["machines"]["free_cards"] == 1
-    assert page.context["machines"]["gauges"][1]["hue"] == "is-wait"  # 95 % of the processor
-    assert len(page.context["jobs"]["rows"]) == 8
-    assert page.context["jobs"]["more"]
-    assert page.context["statistics"][0]["total"] == 12
-    assert "1 / 2" in page.content.decode()
-
-
-def test_b05_overview_shows_nobody_elses_jobs(alice, as_bob, cluster):
-    Job.objects.create(owner=alice, cluster=cluster, kind="training", name="private of alice")
-
-    page = as_bob.get("/")
-
-    assert "private of alice" not in page.content.decode()
-    assert page.context["statistics"][0]["total"] == 0
-
-
-def test_overview_of_an_annotator_has_annotation_only(as_anna):
-    page = as_anna.get("/")
-
-    assert [step["url"] for step in page.context["steps"]] == ["/annotation/"]
-    assert page.context["jobs"] is None
-    assert page.context["machines"] is None
-    assert page.context["statistics"] == []
-
-
-def test_overview_says_that_a_node_is_silent(as_alice):
-    Node.objects.create(name="gpu-07", state=Node.State.UNREACHABLE, heartbeat_at=now() - timedelta(minutes=3))
-
-    assert "gpu-07 does not respond" in as_alice.get("/").content.decode()
-
-
-def test_overview_moving_part_comes_alone_for_htmx(as_alice):
-    part = as_alice.get("/", headers={"HX-Request": "true"}).content.decode()
-
-    assert "<html" not in part
-    assert "Cluster overview" in part
 
 
 def test_b09_pages_answer_privately(as_alice):
@@ -102,9 +45,9 @@ def test_error_page_for_missing_things_has_the_request_id(as_alice, path):
 
 
 def test_error_page_says_it_is_our_fault_and_its_id(as_alice, monkeypatch):
-    from aiplatform.pages import views
+    from aiplatform.pages.home import page
 
-    monkeypatch.setattr(views, "now_of", lambda user: 1 / 0)
+    monkeypatch.setattr(page, "list_sections", lambda user, **options: 1 / 0)
     as_alice.raise_request_exception = False
 
     answer = as_alice.get("/")
@@ -263,42 +206,3 @@ def test_user_language_follows_the_browser_of_the_last_sign_in(alice, client):
     assert (alice.heard_language, alice.speaks) == ("zh-hans", "zh-hans")
     alice.language = "en"
     assert alice.speaks == "en"
-
-
-def _next(client):
-    start = client.get("/").context["next"]
-    return start and start.path
-
-
-def test_overview_leads_a_newcomer_from_images_to_a_model_in_use(alice, as_alice, cluster):
-    assert _next(as_alice) == "/datasets/new/"
-
-    dataset = Dataset.objects.create(owner=alice, name="cells")
-    version = dataset.versions.create(number=1, state="ready", image_count=3)
-    assert _next(as_alice) == "/annotation/projects/new/"
-
-    version.annotated = True
-    version.save()
-    assert _next(as_alice) == "/training/new/"
-
-    job = Job.objects.create(owner=alice, cluster=cluster, kind="training", name="first")
-    TrainingJob.objects.create(job=job, preset="detect", version_label="cells v1")
-    assert _next(as_alice) is None  # nothing was learned yet: a service has nothing to serve
-
-    Model.objects.create(owner=alice, name="cells")
-    assert _next(as_alice) == "/services/new/"
-    assert 'aria-current="step"' in as_alice.get("/").content.decode()
-
-
-def test_overview_leads_nobody_to_what_they_may_not_do(alice, as_alice):
-    role = Role.objects.create(name="reader", actions=["overview.view", "datasets.view"])
-    alice.roles.set([role])
-
-    assert as_alice.get("/").context["steps"]
-    assert _next(as_alice) is None
-    assert "Upload images" not in _acts(as_alice)
-
-
-def _acts(client):
-    page = client.get("/").content.decode()
-    return page.split('class="page-actions"')[1].split("</div>")[0]

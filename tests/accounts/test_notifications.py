@@ -293,10 +293,10 @@ def test_notification_of_a_job_end_reaches_the_owner_once(alice, cluster):
     told = [(row.kind, str(row.title), str(row.text)) for row in Notification.objects.order_by("pk")]
 
     assert told == [
-        ("finished", "Command “good” completed", ""),
-        ("failed", "Command “bad” failed", ""),
-        ("failed", "Command “theirs” was stopped", "Stopped by an administrator"),
-        ("preempted", "Command “again” was preempted and is queued again", ""),
+        ("finished", "Custom job “good” completed", ""),
+        ("failed", "Custom job “bad” failed", ""),
+        ("failed", "Custom job “theirs” was stopped", "Stopped by an administrator"),
+        ("preempted", "Custom job “again” was preempted and is queued again", ""),
     ]
 
 

@@ -8,9 +8,8 @@ import pytest
 from django.utils.timezone import now
 
 from aiplatform import __version__
-from aiplatform.lib import frame
+from aiplatform.lib import header_sources
 from aiplatform.pages import handbook
-from tests.conftest import signed_in
 from tests.factories import work
 from workers.core import leases
 from workers.core.models import Alarm, AlarmRule, Lease, Node
@@ -18,7 +17,7 @@ from workers.resources.monitoring import trouble
 
 
 def banner(client) -> str:
-    frame.forget_troubles()
+    header_sources.forget_troubles()
     page = client.get("/account/").content.decode()
     return page.split('id="troubles"')[1].split("</div>")[0] if 'id="troubles"' in page else ""
 
@@ -28,7 +27,7 @@ def running_platform(db):
     """One live machine and a scheduler that acted just now."""
     node = work.node("n1")
     Lease.objects.create(name=leases.SCHEDULER, renewed_at=now())
-    with frame.TROUBLE_SOURCE.temporarily(trouble.sentences):
+    with header_sources.TROUBLE_SOURCE.temporarily(trouble.sentences):
         yield node
 
 
@@ -66,31 +65,13 @@ def test_banner_says_that_the_disk_is_nearly_full_until_the_alarm_has_ended(runn
 
 
 def test_banner_is_looked_up_once_for_many_pages(running_platform, as_alice, django_assert_max_num_queries):
-    frame.forget_troubles()
+    header_sources.forget_troubles()
     as_alice.get("/account/")
     Lease.objects.update(renewed_at=now() - timedelta(minutes=2))
 
     assert 'id="troubles"' not in as_alice.get("/account/").content.decode()
     with django_assert_max_num_queries(0):
-        assert frame.troubles() == []
-
-
-def test_help_explains_the_words_and_leads_only_where_the_reader_may_go(as_anna, as_alice):
-    page = as_anna.get("/help/").content.decode()
-
-    assert '<a href="/annotation/">' in page
-    assert '<li><span class="strong"><a href="/training/">' not in page
-    assert '<li><span class="strong"><a href="/training/">' in as_alice.get("/help/").content.decode()
-    for _title, words in handbook.GLOSSARY:
-        for one in words:
-            assert f'id="{one.key}"' in page
-            assert str(one.word) in page
-
-
-def test_help_has_each_key_once():
-    keys = [one.key for _title, words in handbook.GLOSSARY for one in words]
-
-    assert len(keys) == len(set(keys))
+        assert header_sources.troubles() == []
 
 
 def test_about_names_version_licence_and_browsers_and_is_reached_from_every_page(as_alice):
@@ -103,6 +84,9 @@ def test_about_names_version_licence_and_browsers_and_is_reached_from_every_page
     assert 'href="/help/"' in as_alice.get("/account/").content.decode()
 
 
-def test_help_is_for_those_who_are_signed_in(client, bob):
-    assert client.get("/help/").url.startswith("/login/")
-    assert signed_in(bob).get("/help/").status_code == 200
+def test_error_page_and_api_link_the_explanation_of_the_code(as_alice):
+    page = as_alice.get("/datasets/999999/")
+    answer = as_alice.get("/api/v1/datasets/999999/")
+
+    assert 'href="/help/reference/errors/#not_found"' in page.content.decode()
+    assert answer.json()["type"] == "/help/reference/errors/#not_found"

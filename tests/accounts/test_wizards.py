@@ -184,12 +184,8 @@ def test_person_page_says_where_each_right_comes_from(as_olga, bob):
     assert rights[Action.TRAINING_VIEW] == ["User"]
 
 
-def test_people_console_counts_and_leads_to_the_forms(as_olga, as_alice, alice):
-    page = as_olga.get("/people/console/")
-
-    assert (page.context["people"], page.context["roles"]) == (2, 3)
-    for path in (NEW, "/people/groups/new/", "/people/roles/new/"):
-        assert f'href="{path}"' in page.content.decode()
+def test_url_of_the_former_console_leads_to_the_users(as_olga, as_alice):
+    assert as_olga.get("/people/console/").url == "/people/"
     assert as_alice.get("/people/console/").status_code == 403
 
 
@@ -303,6 +299,6 @@ def test_lists_of_roles_and_groups_have_their_acts(as_olga, alice):
     as_olga.post(f"/people/groups/{lab.pk}/delete/", {"confirm": "lab"})
 
     assert f'id="delete-role-{viewer.pk}"' in in_roles
-    assert in_roles.count("<dialog") == 1
+    assert in_roles.count('<dialog class="dialog" id="delete-') == 1
     assert f'id="delete-group-{lab.pk}"' in in_groups
     assert not UserGroup.objects.exists()

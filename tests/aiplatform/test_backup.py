@@ -309,7 +309,7 @@ def test_backup_inside_the_data_root_is_refused(here, capsys):
     root, _kept = here
 
     assert backup.main([str(root / "backups")]) == 1
-    assert "must lie apart" in capsys.readouterr().out
+    assert "must not contain each other" in capsys.readouterr().out
 
 
 @pytest.mark.django_db
@@ -321,10 +321,10 @@ def test_restore_refuses_existing_damaged_and_foreign_data(here, tmp_path, capsy
     assert restore.main([str(made)]) == 1
     assert f"{root} is not empty" in capsys.readouterr().out
     assert restore.main([str(tmp_path)]) == 1
-    assert "is no whole backup" in capsys.readouterr().out
+    assert "is not a complete backup" in capsys.readouterr().out
     (made / "database").write_text("other rows")
     assert restore.main([str(made)]) == 1
-    assert "its checksum differs" in capsys.readouterr().out
+    assert "the checksum does not match" in capsys.readouterr().out
 
 
 @pytest.mark.django_db(transaction=True)
@@ -343,7 +343,7 @@ def test_f48_backup_and_restore_bring_everything_back_on_another_machine(alice, 
     (log.parent / "inputs").symlink_to(old / "datasets")
     (old / "jobs" / str(waiting.pk) / "1").mkdir(parents=True)  # it began after the database was kept
     assert backup.main([str(tmp_path / "kept")]) == 0
-    assert "AIP_SECRET_KEY is not in it" in capsys.readouterr().out  # the tests give one
+    assert "AIP_SECRET_KEY is not included" in capsys.readouterr().out  # the tests give one
 
     variables = {"PATH": os.environ["PATH"], "AIP_DATA_ROOT": str(new), "AIP_BOOTSTRAP": "0", "AIP_NODE": "another"}
     done = subprocess.run(
@@ -377,4 +377,4 @@ def test_platform_does_not_start_on_half_a_restore(tmp_path):
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "did not end" in done.stdout
+    assert "A restore into" in done.stdout

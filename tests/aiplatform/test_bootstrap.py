@@ -55,7 +55,7 @@ def test_bootstrap_build_names_a_remedy_for_a_python_without_venv(tmp_path, monk
     [
         ("ERROR: No matching distribution found for torch==2.13.0", "PIP_INDEX_URL"),
         ("OSError: [Errno 28] No space left on device", "disk is full"),
-        ("error: subprocess-exited-with-error", "Mend what pip names"),
+        ("error: subprocess-exited-with-error", "Fix the problem named by pip"),
     ],
 )
 def test_bootstrap_pip_that_fails_ends_in_a_sentence(tmp_path, said, remedy):

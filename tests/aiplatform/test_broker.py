@@ -176,9 +176,9 @@ def test_broker_elsewhere_that_cannot_be_used_is_named_with_what_to_do(server, r
     socket_path, password = run_dir / broker.SOCKET, (run_dir / "broker_password").read_text()
     silent, away = f"redis+socket://:{password}@{run_dir}/none.sock", f"redis://:x@127.0.0.1:{free_port()}/0"
     assert "(No such file or directory)" in broker.problem_of(silent)
-    assert broker.problem_of(away).endswith("does not answer (Connection refused).")
-    assert "refuses commands (NOAUTH" in broker.problem_of(f"redis+socket://{socket_path}")
-    assert "refuses commands (WRONGPASS" in broker.problem_of(f"redis+socket://:wrong@{socket_path}")
+    assert broker.problem_of(away).endswith("does not respond (Connection refused).")
+    assert "rejects commands (NOAUTH" in broker.problem_of(f"redis+socket://{socket_path}")
+    assert "rejects commands (WRONGPASS" in broker.problem_of(f"redis+socket://:wrong@{socket_path}")
     assert password not in broker.problem_of(silent)
     assert broker.problem_of(f"redis+socket://:{password}@{socket_path}") == ""
 

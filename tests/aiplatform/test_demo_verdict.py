@@ -11,8 +11,13 @@ from aiplatform.cli.demo import verdict
         (0.9, {}, True, "works: AP50 0.90"),
         (0.7, {"steps": 360, "steps_planned": 360}, True, "could be better"),
         (0.11, {"steps": 80, "steps_planned": 360, "slowdown": 3.1}, False, "Only 80 of 360 steps"),
-        (0.11, {"steps": 80, "steps_planned": 360, "slowdown": 3.1}, False, "busy with other work and took 3.1 times"),
-        (0.11, {"steps": 80, "steps_planned": 360, "slowdown": 1.0}, False, "this machine is slow"),
+        (
+            0.11,
+            {"steps": 80, "steps_planned": 360, "slowdown": 3.1},
+            False,
+            "busy with other programs and took 3.1 times",
+        ),
+        (0.11, {"steps": 80, "steps_planned": 360, "slowdown": 1.0}, False, "this computer is slow"),
         (0.11, {"steps": 360, "steps_planned": 360}, False, "time is not the reason"),
     ],
 )

@@ -234,7 +234,7 @@ def test_gate_ends_a_step_that_hangs_and_says_where_it_stood(monkeypatch, capsys
 
     said = capsys.readouterr().out
     assert result.code != 0
-    assert "more than its budget of 2 s. The stacks of its processes are in its output." in said
+    assert "more than its budget of 2 s. The stacks of its processes are in the output." in said
     assert "subprocess.py" in said  # the stack of the process that waited
     assert "FAIL" in said
 
@@ -260,7 +260,7 @@ def test_gate_ends_a_step_when_the_total_budget_is_used_up(monkeypatch, capsys):
     result = gate._run_in_process("journey")
 
     assert result.code != 0
-    assert "the other steps had left it 0 s of the total budget of 3600 s" in result.problem
+    assert "the other steps left 0 s of the total budget of 3600 s." in result.problem
 
 
 def test_gate_prints_tests_of_each_step_and_the_slowest_of_all(steps, monkeypatch, tmp_path, capsys):
@@ -343,7 +343,7 @@ def test_gate_that_is_stopped_ends_what_its_tests_have_started(number, words):
 
         assert process.returncode == 128 + number
         assert [pid for pid in family if not gate._has_ended(pid)] == []
-        assert "is stopped by SIG" in said
+        assert "The gate was stopped by SIG" in said
     finally:
         for pid in gate._family(process.pid):
             gate._send(pid, signal.SIGKILL)

@@ -32,7 +32,7 @@ def test_share_program_holds_memory_and_computes_until_it_is_stopped(context):
     assert job.wait_for_line("held", 100) == ["128"]
     assert job.wait_for_line("computing", 100) == []
     job.request("stop")
-    job.wait_for(job.has_ended, "it does not stop", 60)
+    job.wait_for(job.has_ended, "the program does not stop", 60)
 
 
 def test_rates_are_measured(context):

@@ -108,7 +108,7 @@ def test_busy_gpus_are_left_to_their_jobs_which_are_named(node, cluster, olga, a
     other = work.job(alice, cluster, name="train", state="running", gpus_per_node=2)
     work.hold(other, *node.devices.filter(kind="gpu"))
 
-    with pytest.raises(reservation.Unavailable, match=rf"held by train \(#{other.pk}\)"), reserve(folder, platform):
+    with pytest.raises(reservation.Unavailable, match=rf"used by train \(#{other.pk}\)"), reserve(folder, platform):
         pass
     assert not Job.objects.filter(kind="gpu_reservation").exists()
 
@@ -116,7 +116,10 @@ def test_busy_gpus_are_left_to_their_jobs_which_are_named(node, cluster, olga, a
 def test_reservation_that_does_not_begin_in_time_is_withdrawn(node, cluster, olga, folder, platform):
     platform.is_away = True
 
-    with pytest.raises(reservation.Unavailable, match="did not begin within 0 s"), reserve(folder, platform, wait_s=0):
+    with (
+        pytest.raises(reservation.Unavailable, match="The reservation, job #1, did not start within 0 s:"),
+        reserve(folder, platform, wait_s=0),
+    ):
         pass
     assert Job.objects.get(kind="gpu_reservation").is_final
     assert list(folder.iterdir()) == []
@@ -135,7 +138,7 @@ def test_report_survives_a_database_that_does_not_answer(node, cluster, olga, fo
     with reserve(folder, platform) as held:
         monkeypatch.setattr(Job, "refresh_from_db", fail)
         monkeypatch.setattr(QuerySet, "get", fail)
-        assert "does not answer" in held.problem()
+        assert "The database of the platform does not respond, so the" in held.problem()
     monkeypatch.undo()
 
     assert list(folder.iterdir()) == []
@@ -148,7 +151,7 @@ def test_drained_node_is_measured_without_a_job_until_it_takes_work_again(node, 
     with reserve(folder, platform, most=1) as held:
         assert (held.how, len(held.devices), held.job, held.problem()) == ("drained node", 1, None, "")
         Node.objects.update(drain=False)
-        assert "takes work again" in held.problem()
+        assert "node1 accepts jobs again:" in held.problem()
     assert not Job.objects.exists()
 
 
@@ -159,7 +162,10 @@ def test_without_platform_gpus_of_other_programs_are_left_alone(node, folder, pl
         assert (held.how, [device.index for device in held.devices]) == ("no platform", [1])
         assert "GPU 0 is used by process 17 (python)" in held.warnings
     busy = {"processes": {"0": ["17 (python)"], "1": ["18 (python)"]}}
-    with pytest.raises(reservation.Unavailable, match="End these processes"), reserve(folder, platform, facts=busy):
+    with (
+        pytest.raises(reservation.Unavailable, match=r"Stop these processes, or wait until they exit."),
+        reserve(folder, platform, facts=busy),
+    ):
         pass
 
 

@@ -68,7 +68,7 @@ def test_doctor_of_a_node_says_what_a_firewall_must_let_through(asked, settings)
     closed = asked(reached=False)
 
     assert closed.level == doctor.WARN
-    assert "nobody opens terminals, SSH, ports and files" in closed.text
+    assert "terminals, SSH, ports and files of jobs there are not available" in closed.text
     assert "firewall" in closed.remedy
     assert asked(reached=True).level == asked().level == doctor.OK
 
@@ -114,4 +114,4 @@ def test_relay_whose_port_is_taken_says_so_and_listens_once_it_is_free(monkeypat
 
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert len(said) == 1
-    assert "set AIP_EXEC_PORT to a free port, the same on all machines" in said[0]
+    assert "set AIP_EXEC_PORT to a free port, the same on all nodes" in said[0]

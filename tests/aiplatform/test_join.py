@@ -35,18 +35,24 @@ def test_join_load_keeps_what_a_node_is_told_private(own):
 
 @pytest.mark.parametrize("told", [{"LD_PRELOAD": "/x.so"}, {"AIP_NODE": "a\nLD_PRELOAD=/x.so"}])
 def test_join_lets_a_server_set_only_the_platforms_variables(own, told):
-    with pytest.raises(join.Refused, match="none"):
+    with pytest.raises(join.Refused, match="The server sent an invalid setting:"):
         join.save(own, told)
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "no node yet"),
+        ([], "join       │ This computer is not a node yet:"),
         (["--server", "http://127.0.0.1:9", "--token", "x"], "--data-root"),
-        (["--server", "http://127.0.0.1:9", "--token", "x", "--data-root", "/nowhere"], "no folder"),
-        (["--server", "http://127.0.0.1:9", "--token", "x", "--data-root", "."], "does not answer"),
-        (["--server", "nothing", "--token", "x", "--data-root", "."], "is no address"),
+        (
+            ["--server", "http://127.0.0.1:9", "--token", "x", "--data-root", "/nowhere"],
+            "Mount the shared folder of the platform there first.",
+        ),
+        (
+            ["--server", "http://127.0.0.1:9", "--token", "x", "--data-root", "."],
+            "join       │ http://127.0.0.1:9/api/v1/nodes/join/ does not",
+        ),
+        (["--server", "nothing", "--token", "x", "--data-root", "."], "join       │ nothing is not a valid address."),
     ],
 )
 def test_join_ends_every_failure_in_a_sentence(own, capsys, monkeypatch, arguments, sentence):

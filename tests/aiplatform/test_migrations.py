@@ -125,7 +125,7 @@ def test_database_that_is_created_from_the_models_equals_a_migrated_one(upgraded
 def test_creation_refuses_a_database_that_has_tables(django_db_setup, django_db_blocker, tmp_path):
     with django_db_blocker.unblock(), old_databases.empty(tmp_path):
         schema.create()
-        with pytest.raises(RuntimeError, match="has tables already"):
+        with pytest.raises(RuntimeError, match="The database already has tables"):
             schema.create()
 
 

@@ -33,7 +33,7 @@ async def test_process_supervisor_restarts_what_dies(capfd):
             shown += capfd.readouterr().out
     await supervisor.stop([process])
 
-    assert "ended with 3, starts again" in shown
+    assert "web        │ exited with 3, restarts in 0.2 s" in shown
 
 
 async def test_process_supervisor_finds_our_modules_from_any_folder(tmp_path, monkeypatch, capfd):
@@ -44,12 +44,12 @@ async def test_process_supervisor_finds_our_modules_from_any_folder(tmp_path, mo
     supervisor.keep_running(process)
     shown = ""
     async with asyncio.timeout(60):
-        while "ended with" not in shown:
+        while "exited with" not in shown:
             await asyncio.sleep(0.05)
             shown += capfd.readouterr().out
     await supervisor.stop([process])
 
-    assert "ended with 0" in shown
+    assert "exited with 0" in shown
 
 
 async def test_process_supervisor_stops_what_is_only_being_started(capfd):
@@ -119,14 +119,14 @@ async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd, 
     supervisor.keep_running(process)
     shown = ""
     async with asyncio.timeout(60):
-        while "starts again" not in shown:
+        while "restarts in" not in shown:
             await asyncio.sleep(0.02)
             shown += capfd.readouterr().out
     await supervisor.stop([process])
 
     assert list(given) == []
-    assert f"has not answered {silent} times in a row" in shown
-    assert f"ended with -{signal.SIGKILL}" in shown
+    assert f"has not responded {silent} times in a row" in shown
+    assert f"exited with -{signal.SIGKILL}" in shown
 
 
 class ScriptedSupervisor(ProcessSupervisor):
@@ -196,4 +196,4 @@ async def test_process_supervisor_starts_what_was_killed_again_at_once(capfd, mo
         await until(lambda child=child: supervisor.running.get("web") not in (child, None))
     await supervisor.stop([process])
 
-    assert capfd.readouterr().out.count("ended with -9, starts again in 0.1 s") == 3
+    assert capfd.readouterr().out.count("exited with -9, restarts in 0.1 s") == 3

@@ -24,6 +24,7 @@ async def runtime(monkeypatch, capfd):
         return ""
 
     monkeypatch.setattr(Runtime, "_prepare", prepared)
+    monkeypatch.setattr("aiplatform.cli.runtime.HELP_COMMAND", [sys.executable, "-m", "tests.fakes.no_such_program"])
     runtime = Runtime()
     runtime.start_fork_server()
     runtime.keep_running(
@@ -60,7 +61,7 @@ async def test_sighup_changes_nothing_where_the_new_code_does_not_start(runtime,
     monkeypatch.setattr("aiplatform.cli.forks.PROGRAM", "tests.aiplatform.no_such_program")
 
     os.kill(os.getpid(), signal.SIGHUP)
-    while "the old one goes on" not in shown:
+    while "the old code continues" not in shown:
         await asyncio.sleep(0.02)
         shown += capfd.readouterr().out
 
@@ -118,7 +119,7 @@ async def test_strays_that_the_kernel_hands_over_are_reaped(runtime, capfd):
 
 
 async def test_runtime_reports_what_it_waits_for_and_what_does_not_start(runtime, capfd):
-    assert runtime.waiting_for() == "waiting for the web server to answer"
+    assert runtime.waiting_for() == "waiting for the web server"
     runtime.supervisor.failures["web2"] = 5
     assert runtime.fails_to_start("web")
     assert not runtime.fails_to_start("role")
@@ -137,3 +138,14 @@ def test_pending_migrations_are_found_by_their_file_names(monkeypatch, tmp_path)
     monkeypatch.setattr(config, "path", str(tmp_path))
 
     assert schema.pending() == ["accounts.0099_later"]
+
+
+async def test_help_site_is_built_once_in_the_background_and_a_failure_is_shown(runtime, capfd):
+    before = roles(runtime)
+
+    runtime.build_help()
+    await asyncio.wait_for(runtime._help, 30)
+
+    assert "no_such_program" in capfd.readouterr().out
+    assert "help" not in runtime.supervisor.running
+    assert roles(runtime) == before

@@ -44,7 +44,8 @@ def test_selection_takes_tests_of_what_is_no_module():
         "tests/architecture/test_docs_references.py",
     ]
     assert list(files_for("aiplatform/locale/zh_Hans/LC_MESSAGES/django.po")) == [
-        "tests/aiplatform/test_translations.py"
+        "tests/aiplatform/test_translations.py",
+        "tests/aiplatform/test_translations_terms.py",
     ]
     assert "tests/training/test_pages.py" in files_for("templates/training/job_list.html")
 

@@ -16,25 +16,13 @@ from django.test import Client
 from django.utils import translation
 
 from aiplatform.lib import messages
+from tests.aiplatform.catalogues import DOMAINS, answers, catalogue, sources
 
-DOMAINS = ("django", "djangojs")
 PROGRAMS = ("xgettext", "msguniq", "msgmerge", "msgattrib")
-PLACES = re.compile(r"%\(\w+\)[sd]|%%|%[sd](?!\w)|\{\w*\}|</?\w+[^>]*>")
+PLACES = re.compile(r"%\(\w+\)[.\d]*[sdf]|%%|%[sd](?!\w)|\$*\{[\w.]*\}|</?\w+[^>]*>")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ROOT = Path(settings.BASE_DIR)
 ROOMS = ("aiplatform", "accounts", "workers", "datasets", "annotation", "training", "inference", "templates")
-
-
-def catalogue(domain: str, locale: Path = messages.LOCALE) -> polib.POFile:
-    return polib.pofile(str(locale / "zh_Hans" / "LC_MESSAGES" / f"{domain}.po"))
-
-
-def sources(entry: polib.POEntry) -> list[str]:
-    return [entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
-
-
-def answers(entry: polib.POEntry) -> list[str]:
-    return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -162,7 +150,7 @@ def test_pages_speak_the_language_the_reader_chose(alice, as_alice, path):
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
     assert heading
     assert CHINESE.search(heading[1])
-    for navigation in ("总览", "数据集", "训练", "推理"):
+    for navigation in ("首页", "数据集", "训练", "推理"):
         assert navigation in page
 
 

@@ -15,4 +15,8 @@ def name(document: Path) -> str:
     return document.relative_to(ROOT).as_posix()
 
 
+#: Documents of the help site: MkDocs checks their links, among them those to generated pages.
+SITE = "aiplatform/docs/site/"
+
 PRESENT = [document for document in DOCS if not name(document).startswith(OF_A_TIME)]
+REPOSITORY = [document for document in DOCS if not name(document).startswith(SITE)]

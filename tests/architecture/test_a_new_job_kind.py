@@ -69,7 +69,8 @@ def decided() -> Plan:
 
 def side_bar(client) -> list[tuple[str, str, str]]:
     groups = client.get("/account/").context["navigation"]
-    return [(entry["label"], entry["icon"], entry["url"]) for group in groups for entry in group["entries"]]
+    tabs = [tab for group in groups for entry in group["entries"] for tab in entry["tabs"]]
+    return [(tab["label"], tab["icon"], tab["url"]) for tab in tabs]
 
 
 def test_registered_kind_waits_in_the_queue_with_its_label_and_icon(mine, as_alice, bob):
@@ -110,30 +111,32 @@ def test_registered_kind_has_its_job_page(mine, as_alice):
 def test_registered_kind_stands_in_the_side_bar_of_those_who_may_see_it(notebook, as_alice, anna):
     hers, annas = side_bar(as_alice), side_bar(signed_in(anna))
 
-    assert [url for _label, _icon, url in hers[:3]] == ["/", "/notebooks/", "/datasets/"]
-    assert hers[1] == ("Notebooks", "keyboard", "/notebooks/")
+    assert ("Notebooks", "keyboard", "/notebooks/") in hers
     assert [url for _label, _icon, url in annas if url == "/notebooks/"] == []
 
 
-def test_registered_kind_has_a_card_on_the_overview_of_those_who_may_see_it(mine, as_alice, anna):
+def test_registered_kind_is_a_step_of_the_guide_and_its_jobs_are_on_the_home_page(mine, as_alice, anna):
     hers, annas = as_alice.get("/"), signed_in(anna).get("/")
-    card = hers.context["steps"][0]
-    states = next(row for row in hers.context["statistics"] if row["label"] == "Notebooks")
+    sections = {row.key: row.data for column in hers.context["columns"].values() for row in column}
+    step = next(row for row in sections["guide"]["steps"] if row["step"].path == "/notebooks/")
 
-    assert (card["label"], card["hint"], card["icon"], card["url"], card["count"]) == (
-        "Notebooks", "Try things out", "keyboard", "/notebooks/", 1,
-    )  # fmt: skip
-    assert (states["total"], [part["count"] for part in states["parts"]]) == (1, [1])
-    assert [(row["url"], row["kind"]) for row in hers.context["jobs"]["rows"]] == [
-        (f"/notebooks/{mine.pk}/", "Notebook")
-    ]
-    assert "/notebooks/" not in {step["url"] for step in annas.context["steps"]}
+    assert (step["step"].label, step["step"].hint, step["done"]) == ("Notebooks", "Try things out", True)
+    assert [(row.url, row.kind) for row in sections["jobs"]["rows"]] == [(f"/notebooks/{mine.pk}/", "Notebook")]
+    assert "/notebooks/" not in annas.content.decode()
 
 
 def test_registered_kind_is_found_by_those_who_may_see_it(mine, as_alice, bob, anna):
     found = as_alice.get("/search/?q=scratch").json()["results"]
 
-    assert found == [{"kind": "Notebook", "icon": "keyboard", "name": "Scratch pad", "url": f"/notebooks/{mine.pk}/"}]
+    assert found == [
+        {
+            "kind": "Notebook",
+            "icon": "keyboard",
+            "name": "Scratch pad",
+            "url": f"/notebooks/{mine.pk}/",
+            "group": "object",
+        }
+    ]
     for stranger in (bob, anna):
         assert signed_in(stranger).get("/search/?q=scratch").json()["results"] == []
 

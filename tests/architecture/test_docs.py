@@ -7,14 +7,14 @@ import tomllib
 
 from aiplatform import env
 from tests.architecture.code import ROOT
-from tests.architecture.documents import DOCS, PRESENT, TOP, name
+from tests.architecture.documents import PRESENT, REPOSITORY, TOP, name
 from tests.cases import case_table
 
 PATH = re.compile(r"`((?:[a-z_]+/)+[\w.-]*)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-@case_table("document", DOCS, ids=name)
+@case_table("document", REPOSITORY, ids=name)
 def test_documents_links_lead_somewhere(document):
     named = [to for to in LINK.findall(document.read_text()) if "://" not in to and not to.startswith("mailto:")]
 
@@ -29,25 +29,13 @@ def test_documents_name_only_paths_that_exist(document):
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
-def test_readme_settings_are_read_and_doctor_lists_all(capsys, monkeypatch):
+def test_doctor_lists_all_settings(capsys, monkeypatch):
     from aiplatform.cli import doctor
-
-    table = (ROOT / "README.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    shown = set()
-    for row in rows:
-        names = re.findall(r"`(\w+)`", row)
-        whole = [n for n in names if n.startswith("AIP_")]
-        stem = whole[-1].rsplit("_", 1)[0] if whole else ""
-        shown |= set(whole) | {stem + n for n in names if n.startswith("_")}
 
     monkeypatch.setattr(doctor, "CHECKS", ())
     doctor.main(["--settings"])
-    listed = set(re.findall(r"^\W*(AIP_\w+)", capsys.readouterr().out, re.MULTILINE))
-    bootstrap = {"AIP_BOOTSTRAP", "AIP_TORCH_INDEX_URL"}  # read before anything is installed
-    assert shown - set(env.documented) - bootstrap == set()
-    assert listed >= set(env.documented)
-    assert len(shown) > 50
+
+    assert set(re.findall(r"^\W*(AIP_\w+)", capsys.readouterr().out, re.MULTILINE)) >= set(env.documented)
 
 
 def test_project_file_names_a_licence_that_is_there():

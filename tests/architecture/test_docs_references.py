@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import re
+import shlex
 from functools import cache
 from pathlib import Path
+
+from django.core.management import get_commands
 
 from accounts.access.permissions import Action
 from aiplatform import env
 from aiplatform.client.main import parser
+from manage import ALIASES
 from tests.architecture.code import ROOT, text
-from tests.architecture.documents import PRESENT, TOP, name
+from tests.architecture.documents import PRESENT, REPOSITORY, SITE, TOP, name
 from tests.cases import case_table
 
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
@@ -24,7 +30,9 @@ API_PATH = re.compile(r"/api/v1/[\w/{}-]*")
 VARIABLE = re.compile(r"\bAIP_[A-Z0-9_]*[A-Z0-9]\b")
 EXTRA = (("manage.py",), ("pyproject.toml",))  # files of the root folder
 #: Files of users, of runs and of packages, which are not in the repository.
-EXAMPLES = {"train.py", "nightly.py", "run.py", "use/predict.js", "report.html"}
+EXAMPLES = {
+    "train.py", "nightly.py", "run.py", "report.py", "metrics.py", "download.py", "use/predict.js", "report.html",
+}  # fmt: skip
 
 
 @cache
@@ -65,7 +73,8 @@ def commands() -> dict[str, dict[str, frozenset[str]]]:
         return dict(actions[0].choices) if actions else {}
 
     def options(of: argparse.ArgumentParser) -> frozenset[str]:
-        return frozenset(option for action in of._actions for option in action.option_strings)
+        own = frozenset(option for action in of._actions for option in action.option_strings)
+        return own.union(*(options(child) for child in children(of).values()))
 
     nouns = children(parser())
     for noun in nouns.values():
@@ -113,6 +122,45 @@ def test_documents_name_commands_of_aip_that_exist(document):
     assert wrong == []
 
 
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COMMAND_LINE = re.compile(r"(?:^|\$\(|&& )(aip .*?)(?=\)$|\s&&|$)")
+MANAGE = re.compile(r"manage\.py ([a-z][a-z_-]*)")
+
+
+def shell_lines(document: Path) -> list[str]:
+    """Return the lines of the shell examples of a document."""
+    return "".join(SHELL.findall(document.read_text())).replace("\\\n", " ").splitlines()
+
+
+def refusal(line: str) -> str:
+    """Return why `aip` refuses the words of a command line; "" if it accepts them."""
+    words = shlex.split(line, comments=True)
+    ends = [words.index(end) for end in (">", ">>", "|") if end in words]
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        try:
+            unknown = parser().parse_known_args(words[1 : min(ends, default=len(words))])[1]
+        except SystemExit:
+            return "" if "No such file" in errors.getvalue() else errors.getvalue()  # files of the reader
+    return f"unknown: {unknown}" if unknown else ""
+
+
+@case_table("document", [document for document in PRESENT if name(document).startswith(SITE)], ids=name)
+def test_command_lines_of_the_help_site_are_accepted(document):
+    lines = [match for line in shell_lines(document) for match in COMMAND_LINE.findall(line)]
+
+    assert [(line, why) for line in lines if (why := refusal(line))] == []
+
+
+@case_table("document", PRESENT, ids=name)
+def test_documents_name_commands_of_manage_py_that_exist(document):
+    dispatched = re.findall(r'command == "([a-z-]+)"', (ROOT / "manage.py").read_text())
+    known = {*dispatched, *get_commands(), *ALIASES}
+    named = {command for code in code_of(document) for command in MANAGE.findall(code)}
+
+    assert sorted(named - known) == []
+
+
 @case_table("document", PRESENT, ids=name)
 def test_documents_name_paths_of_the_api_that_exist(document):
     described = json.loads((ROOT / "aiplatform/docs/api/openapi.json").read_text())["paths"]
@@ -123,12 +171,31 @@ def test_documents_name_paths_of_the_api_that_exist(document):
     assert sorted(path for path, shape in filled.items() if not any(s.startswith(shape) for s in shapes)) == []
 
 
-@case_table("document", PRESENT, ids=name)
+@case_table("document", [document for document in PRESENT if document in REPOSITORY], ids=name)
 def test_documents_link_to_headings_that_exist(document):
     links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", document.read_text())
     ours = [(target, anchor) for target, anchor in links if "://" not in target]
 
     assert [f"{t}#{a}" for t, a in ours if a not in anchors(document.parent / t if t else document)] == []
+
+
+#: Entries and tabs of the side bar.
+NAVIGATION = {
+    "Home", "Datasets", "Files", "Annotation", "Training", "Hyperparameter search", "Experiments", "TensorBoard",
+    "Reports", "Workspaces", "Custom jobs", "Ports", "Images", "Templates", "Models", "Endpoints", "Batch predictions",
+    "Video analytics", "Devices", "Edge groups", "Export targets", "Pipelines", "Jobs", "Nodes", "Usage",
+    "Virtual clusters", "Users", "Audit log", "Alerts", "Account", "API tokens", "SSH keys", "Notifications",
+}  # fmt: skip
+LABEL = re.compile(r"(?<!\*)\*\*([^*\n]*[^*\n.?])\*\*")
+
+
+@case_table("document", sorted((ROOT / SITE / "en").glob("[tho]*/*.md")), ids=name)
+def test_help_site_quotes_labels_of_the_interface(document):
+    catalogs = (ROOT / "aiplatform/locale/zh_Hans/LC_MESSAGES").glob("*.po")
+    texts = NAVIGATION.union(*(re.findall(r'^msgid "(.+)"$', text(catalog), re.MULTILINE) for catalog in catalogs))
+    quoted = {part for label in LABEL.findall(document.read_text()) for part in label.split(" → ")}
+
+    assert sorted(quoted - texts) == []
 
 
 def test_documents_name_variables_that_the_code_reads():

@@ -135,7 +135,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     person.click(page.get_by_role("button", name="Create account and sign in"))
 
     person.begin("pictures in")
-    person.click(page.get_by_role("link", name=re.compile("Upload images")).first)
+    person.click(page.get_by_role("link", name="Create dataset").first)
     page.wait_for_load_state("networkidle")
     person.choose(list(pictures))
     page.get_by_text("The upload is complete.").wait_for()

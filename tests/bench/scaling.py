@@ -15,7 +15,7 @@ import time
 
 from tests.bench.swap import Callers, Loaded, loaded
 
-MOST = 3
+MAX_SERVERS = 3
 ASLEEP = """
 from datetime import timedelta
 from django.utils.timezone import now
@@ -39,7 +39,7 @@ def main() -> None:
         with loaded(0, min_replicas=0, idle_minutes=1) as site:
             wake(site, asked.wakes)
     if asked.callers:
-        with loaded(asked.callers, max_replicas=MOST, queue_ms=10) as site:
+        with loaded(asked.callers, max_replicas=MAX_SERVERS, queue_ms=10) as site:
             grow(site)
 
 
@@ -76,7 +76,7 @@ def one(callers: Callers) -> float:
 def grow(site: Loaded) -> None:
     """Wait until it has all the servers it may have, then a while."""
     began, seen = time.monotonic(), 1
-    while seen < MOST and time.monotonic() - began < 180:
+    while seen < MAX_SERVERS and time.monotonic() - began < 180:
         there = site.api("GET", "")["servers"]
         if there > seen:
             seen = there

@@ -117,7 +117,7 @@ def loaded(count: int, **limits: int) -> Iterator[Loaded]:
             "POST", "services/", {"name": "demo", "model_version": versions[0], "cpus": 0.5, "limits": limits}
         )
         route = f"services/{service['id']}/"
-        until(lambda: ask("GET", route)["state"] == "ready", 60, "The service")
+        until(lambda: ask("GET", route)["state"] == "ready", 60, "The endpoint")
         callers = Callers(up.port, f"/serve/{service['slug']}/predict", token, gradient_png())
         threads = [threading.Thread(target=callers.ask) for _number in range(count)]
         for thread in threads:

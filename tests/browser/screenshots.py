@@ -1,4 +1,4 @@
-"""Make the pictures of the README: `python -m tests.browser.screenshots [FOLDER]`, in three minutes or so.
+"""Make the screenshots of README and help site: `python -m tests.browser.screenshots [FOLDER]`, in about three minutes.
 
 Starts a platform on a throw-away folder, walks the main job in headless Chromium and keeps six pictures of
 1440×900. Few colours make them small; a picture above 200 KiB is refused.
@@ -27,7 +27,7 @@ WANTED = {
     "service": "5-serve",
     "cluster": "6-cluster",
 }
-MOST_BYTES = 200 * 1024
+MAX_BYTES = 200 * 1024
 COUNTS = {"train": 96, "val": 16, "test": 16}
 PARAMS = {"steps": "110", "budget_minutes": "0", "batch_size": "8", "width": "160", "height": "120"}
 
@@ -38,14 +38,14 @@ def small(png: bytes) -> bytes:
     for colours in (256, 128, 64, 32):
         kept = io.BytesIO()
         picture.quantize(colours, dither=Image.Dither.NONE).save(kept, "PNG", optimize=True)
-        if kept.tell() <= MOST_BYTES:
+        if kept.tell() <= MAX_BYTES:
             return kept.getvalue()
     raise SystemExit("a picture does not fit into 200 KiB")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("aiplatform/docs/images"))
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("aiplatform/docs/site/en/assets"))
     folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()

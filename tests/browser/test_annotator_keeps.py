@@ -18,7 +18,7 @@ def test_annotator_submit_goes_on_and_the_last_image_leads_back(hands):
     hands.press("Control+Enter")
     page.get_by_role("button", name="Yes, it is empty").click()
     hands.ready(work.tasks.get(number=3).pk)
-    assert page.get_by_role("button", name="Next image").is_disabled()
+    assert page.get_by_role("button", name="Next image", exact=True).is_disabled()
     hands.press("Control+Enter")
     page.get_by_role("button", name="Yes, it is empty").click()
     page.wait_for_url(f"**/datasets/{work.pk}/")
@@ -30,7 +30,7 @@ def test_annotator_submit_goes_on_and_the_last_image_leads_back(hands):
 
 def test_annotator_moves_by_previous_next_and_the_browsers_back(hands):
     page, work = hands.page, hands.work
-    assert page.get_by_role("button", name="Previous image").is_disabled()
+    assert page.get_by_role("button", name="Previous image", exact=True).is_disabled()
     hands.press("d")
     hands.ready(work.tasks.get(number=2).pk)
     hands.press("a")
@@ -47,9 +47,9 @@ def test_annotator_keeps_edits_without_a_server_and_sends_them_later(hands):
     page.context.set_offline(True)
     hands.press("r")
     hands.drag(2, 2, 12, 12)
-    page.get_by_text("1 edit kept here").wait_for()
+    page.get_by_text("1 edit stored locally").wait_for()
     hands.drag(20, 2, 30, 12)
-    page.get_by_text("2 edits kept here").wait_for()
+    page.get_by_text("2 edits stored locally").wait_for()
     assert stored() == []
 
     page.context.set_offline(False)
@@ -64,7 +64,7 @@ def test_annotator_edits_kept_in_the_browser_survive_the_tab(hands):
     page.route("**/shapes/", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
     hands.press("r")
     hands.drag(2, 2, 12, 12)
-    page.get_by_text("1 edit kept here").wait_for()
+    page.get_by_text("1 edit stored locally").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())  # the page warns on leaving; leave all the same
     page.close()
 
@@ -112,13 +112,13 @@ def test_annotator_lets_two_people_on_one_shape_decide(hands, open_as, anna, cho
     page.context.set_offline(True)  # else the page may learn of the other edit before its own
     hands.press("v")
     hands.drag(7, 7, 7, 17)
-    page.get_by_text("1 edit kept here").wait_for()
+    page.get_by_text("1 edit stored locally").wait_for()
     other.press("v")
     other.drag(7, 7, 17, 7)
     other.saved()
 
     page.context.set_offline(False)
-    page.get_by_text("Somebody else changed this cat").wait_for()
+    page.get_by_text("This cat was changed by another user").wait_for()
     assert Shape.objects.get().rev == 2
     page.get_by_role("button", name=choice).click()
     hands.saved()
@@ -192,7 +192,7 @@ def test_annotator_keeps_edits_of_an_ended_session_until_sign_in(hands):
     Session.objects.all().delete()
     hands.press("r")
     hands.drag(2, 2, 12, 12)
-    page.get_by_text("Signed out, 1 edit kept here").wait_for()
+    page.get_by_text("Signed out, 1 edit stored locally").wait_for()
     assert stored() == []
 
     with page.context.expect_page() as opened:

@@ -35,7 +35,7 @@ def test_annotator_keys_are_changed_swapped_and_reset_without_a_mouse(hands, ali
     later.saved()
     assert stored() == [("bbox", 100)]
     later.press("F1")
-    later.page.get_by_role("button", name="重置所有按键").press("Enter")
+    later.page.get_by_role("button", name="重置所有快捷键").press("Enter")
     expect(later.page.locator("[data-key='box 0']")).to_have_text("R")
     alice.refresh_from_db()
     assert alice.annotator_keys == {}

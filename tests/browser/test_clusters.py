@@ -63,14 +63,14 @@ def test_cluster_page_adds_people_in_a_dialog_by_keyboard(open_as, olga, anna, l
 
     page.get_by_role("button", name="Add users").press("Enter")
     shot(page, "cluster-add-people")
-    field = page.get_by_role("dialog").get_by_role("combobox", name="People")
+    field = page.get_by_role("dialog").get_by_role("combobox", name="Users")
     field.press_sequentially("anna")
     page.get_by_role("option", name="anna").wait_for()
     field.press("ArrowDown")
     field.press("Enter")
     page.get_by_role("dialog").get_by_role("button", name="Add", exact=True).press("Enter")
 
-    page.get_by_text("1 person added.").wait_for()
+    page.get_by_text("1 user added.").wait_for()
     assert lab.members.filter(pk=anna.pk).exists()
 
 
@@ -85,10 +85,10 @@ def test_cluster_page_lets_a_member_look_and_request_more_time(open_as, alice, l
     page.goto(f"/jobs/{job.pk}/")
     page.get_by_role("link", name="Request more time").click()
     page.get_by_label("Additional hours").fill("6")
-    page.get_by_label("Why").fill("Nearly there.")
+    page.get_by_label("Reason").fill("Nearly there.")
     fits(page)
     shot(page, "cluster-more-time")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Request", exact=True).click()
 
     page.get_by_text("Requested. You are notified").wait_for()
     assert borrowed

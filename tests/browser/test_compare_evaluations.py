@@ -69,7 +69,7 @@ def test_what_cannot_be_compared_says_why_and_leads_back(open_as, alice, detecti
     page.watch.allow("status of 400")
     page.goto(f"/evaluations/compare/?evaluation={detections[0].pk}")
 
-    expect(page.locator(".notice-fail")).to_contain_text("from 2 to 6")
+    expect(page.locator(".notice-fail")).to_contain_text("Select 2 to 6")
     accessible(page)
     page.get_by_role("link", name="Select others").click()
     expect(page).to_have_url(re.compile("/evaluations/$"))

@@ -116,7 +116,7 @@ def test_dataset_form_refuses_a_wrong_file_in_words_and_waits_for_a_file(open_as
 
     page.set_input_files("[data-file]", archive(tmp_path, b"x", "movie.mp4"))
 
-    expect(page.get_by_text("There is no image in movie.mp4")).to_be_visible()
+    expect(page.get_by_text("movie.mp4 contains no images")).to_be_visible()
     assert not Upload.objects.exists()
 
 
@@ -192,7 +192,7 @@ def test_dataset_import_page_asks_before_it_throws_data_away(open_as, alice, acc
 
     page.get_by_role("button", name="Cancel import").click()
 
-    expect(page.get_by_text("What you uploaded goes: data.zip")).to_be_visible()
+    expect(page.get_by_text("The upload is deleted: data.zip")).to_be_visible()
     accessible(page)
     shot(page, "datasets-import-cancel")
     page.get_by_role("button", name="Continue the import").click()
@@ -289,7 +289,7 @@ def test_dataset_deletion_needs_the_name(open_as, alice, accessible, shot):
     page.goto(f"/datasets/{version.dataset_id}/")
     page.locator("summary", has=page.locator("use[href*='#more']")).click()
     page.locator(".menu-item", has_text="Delete dataset").click()
-    button = page.locator("dialog").get_by_role("button", name="Delete dataset")
+    button = page.locator("dialog[open]").get_by_role("button", name="Delete dataset")
     expect(button).to_be_disabled()
     accessible(page)
     page.get_by_label("Type cells to confirm").fill("cells")

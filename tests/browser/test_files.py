@@ -86,7 +86,7 @@ def test_files_page_works_by_keyboard_and_asks_before_it_deletes(open_as, alice,
     expect(page.get_by_role("heading", name="Delete findings?")).to_be_visible()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
 
-    expect(page.get_by_text("findings is deleted.")).to_be_visible()
+    expect(page.get_by_text("findings deleted.")).to_be_visible()
     assert list(home.iterdir()) == []
 
 

@@ -82,11 +82,11 @@ def test_side_bar_opens_over_the_page_on_a_narrow_screen(open_as, olga, accessib
 
     page.get_by_role("button", name="Menu").click()
 
-    page.get_by_role("link", name="People").wait_for(state="visible")
+    page.get_by_role("link", name="Users").wait_for(state="visible")
     accessible(page)
     shot(page, "frame-menu-390")
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="People").wait_for(state="hidden")
+    page.get_by_role("link", name="Users").wait_for(state="hidden")
 
 
 def test_confirm_dialog_of_a_dangerous_action_waits_for_the_typed_name(open_as, olga, accessible):
@@ -126,17 +126,6 @@ def test_static_files_are_not_requested_again_by_a_second_page(open_as, alice):
 
     assert {name.rsplit("/", 1)[-1] for name, _size in files} >= {"frame.js", "dark.css", "datasets.css"}
     assert [name for name, size in files if size] == []
-
-
-@pytest.mark.parametrize(("width", "rows"), [(1440, 1), (1360, 1), (1290, 1), (1024, 2), (390, 6)])
-def test_overview_leaves_no_step_alone_in_a_row(open_as, olga, width, rows):
-    page = open_as(olga, width=width, height=900)
-
-    page.goto("/")
-
-    tops = page.locator(".flow > li").evaluate_all("steps => steps.map((step) => Math.round(step.offsetTop))")
-    assert len(tops) == 6
-    assert [tops.count(top) for top in sorted(set(tops))] == [6 // rows] * rows
 
 
 def test_slider_is_drawn_in_the_colours_of_the_theme(open_as, olga):

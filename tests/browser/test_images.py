@@ -64,7 +64,7 @@ def test_image_is_asked_for_and_given_up_by_keyboard(open_as, alice, pages):
     page.get_by_role("link", name="Build image").press("Enter")
     page.get_by_label("Name").fill("mine")
     page.get_by_label("Packages", exact=True).fill("rings==1.0")
-    page.get_by_role("button", name="Build", exact=True).press("Enter")
+    page.locator("#main").get_by_role("button", name="Build", exact=True).press("Enter")
 
     expect(page.get_by_role("heading", level=1)).to_have_text("mine")
     expect(page.get_by_text("Building")).to_be_visible()

@@ -116,7 +116,7 @@ def test_service_page_says_what_is_no_image(open_as, alice, service, tmp_path):
 
     page.set_input_files("#picture", text)
 
-    page.get_by_role("alert").get_by_text("not an image").wait_for()
+    page.get_by_role("alert").get_by_text("cannot display this image file").wait_for()
 
 
 def test_evaluation_page_moves_the_threshold_and_opens_a_cell(open_as, alice, shot, evaluation):

@@ -63,13 +63,13 @@ def test_list_follows_the_typing_without_a_step_back_for_each_letter(open_as, al
     assert page.url.endswith("?q=gam")
     page.go_back()
     page.wait_for_url(re.compile(r"/$"))
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible()
 
 
 def test_list_sorts_by_its_heads_with_the_keyboard_and_says_the_order(open_as, alice, runs, accessible, shot):
     page = open_as(alice)
     page.goto("/training/")
-    head = page.get_by_role("columnheader", name="Figure")
+    head = page.get_by_role("columnheader", name="Metric")
 
     head.get_by_role("link").focus()
     page.keyboard.press("Enter")

@@ -45,6 +45,7 @@ def test_large_scale_mode_fills_in_nothing(open_as, alice, own_cluster, accessib
     factory.version(alice, "cells")
     page = open_as(alice, width=width, height=844, dark=dark, language=language)
     page.goto("/training/new/?preset=detect")
+    page.locator(".page-actions summary").click()
     page.locator("a[href='?explicit=1']").click()
 
     page.locator("input[name=preset][value=detect]").check()

@@ -7,7 +7,7 @@ from django.urls import reverse
 from tests.factories import datasets, work
 from tests.factories import training as trainings
 
-LISTS = {"requests": 12, "bytes": 60_000}
+LISTS = {"requests": 12, "bytes": 64_000}
 ROWS = 20
 
 

@@ -16,7 +16,7 @@ OWN = [
     *["/account/second-factor/", "/account/sessions/", "/account/ssh-keys/"],
 ]
 ADMIN = [
-    *["/people/", "/people/new/", "/people/file/", "/people/console/", "/people/audit/", "/people/registration/"],
+    *["/people/", "/people/new/", "/people/file/", "/people/audit/", "/people/registration/"],
     *["/people/groups/", "/people/groups/new/", "/people/roles/", "/people/roles/new/"],
 ]
 BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -92,10 +92,10 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     admin.get_by_label("Password", exact=True).fill("a long enough phrase")
     admin.get_by_label("Repeat password").fill("a long enough phrase")
     admin.get_by_role("button", name="Create account and sign in").click()
-    admin.get_by_role("link", name="People", exact=True).click()
+    admin.get_by_role("link", name="Users", exact=True).click()
     admin.get_by_role("link", name="New account").click()
     admin.get_by_label("Username").fill("rosa")
-    admin.get_by_label("Nickname").fill("Rosa")
+    admin.get_by_label("Display name").fill("Rosa")
     admin.get_by_role("button", name="Next").click()
     admin.get_by_label("User", exact=True).check()
     admin.get_by_label("default").check()
@@ -116,8 +116,8 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     rosa.get_by_label("Repeat new password").fill("my very own phrase")
     rosa.get_by_role("button", name="Change password").click()
 
-    rosa.get_by_role("heading", name="Overview").wait_for()
-    assert rosa.get_by_role("link", name="People", exact=True).count() == 0
+    rosa.get_by_role("heading", name="Home", exact=True).wait_for()
+    assert rosa.get_by_role("link", name="Users", exact=True).count() == 0
     assert rosa.locator(".top-cluster").inner_text() == "default"
 
 
@@ -179,7 +179,7 @@ def test_people_field_finds_by_name_and_takes_a_hundred_pasted_names_by_keyboard
     page.watch.allow("status of 422")
     page.goto(f"/clusters/{cluster.pk}/members/")
     page.get_by_role("button", name="Add users").press("Enter")
-    field = page.get_by_role("combobox", name="People")
+    field = page.get_by_role("combobox", name="Users")
 
     field.press_sequentially("rosa.w")
     page.get_by_role("option", name="rosa.w").wait_for()
@@ -196,12 +196,12 @@ def test_people_field_finds_by_name_and_takes_a_hundred_pasted_names_by_keyboard
     shot(page, "people-field-refused")
     fits(page)
     accessible(page)
-    page.get_by_role("button", name="Take out nobody.here").press("Enter")
+    page.get_by_role("button", name="Remove nobody.here").press("Enter")
     page.evaluate("names => navigator.clipboard.writeText(names)", "\n".join(f"p{n:03}" for n in range(100)))
     field.press("Control+v")
     page.get_by_role("button", name="Add", exact=True).press("Enter")
 
-    page.get_by_text("101 people added.").wait_for()
+    page.get_by_text("101 users added.").wait_for()
     assert cluster.memberships.filter(user=rosa).exists()
 
 
@@ -209,7 +209,7 @@ def test_people_field_keeps_what_stands_half_typed(open_as, olga, alice, bob):
     page = open_as(olga)
     group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), by=None)
     page.goto(f"/people/groups/{group.pk}/")
-    field = page.get_by_role("combobox", name="People")
+    field = page.get_by_role("combobox", name="Users")
 
     field.fill("alice,")
     field.press_sequentially("bob")

@@ -29,7 +29,7 @@ def test_a_pipeline_is_drawn_checked_saved_and_run(
     shot(page, f"pipeline-empty-{width}")
     for kind in ("command", "gate"):
         page.locator(".pl-bar button").first.click()
-        page.locator("dialog input").fill(kind)
+        page.locator("dialog[open] input").fill(kind)
         page.keyboard.press("Enter")
         expect(page.locator(f".pl [data-id={kind}]").first).to_be_visible()
     if width > 900:
@@ -54,8 +54,8 @@ def test_a_pipeline_is_drawn_checked_saved_and_run(
     page.evaluate("pipelineEditor.remove(['gate'])")
     until(page, "!pipelineEditor.issues.own.length")
     page.locator(".pl-bar-acts .btn-primary").click()
-    page.locator("dialog textarea").fill("first")
-    page.locator("dialog button[type=submit]").click()
+    page.locator("dialog[open] textarea").fill("first")
+    page.locator("dialog[open] button[type=submit]").click()
     expect(page.locator(".toast-ok")).to_be_visible()
     version = PipelineVersion.objects.get(pipeline=pipeline)
     assert (version.number, version.note, list(version.spec["steps"])) == (1, "first", ["command"])

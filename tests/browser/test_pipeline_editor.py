@@ -81,7 +81,7 @@ def test_steps_are_dragged_linked_refused_and_offered_by_mouse(drawn):
     page.keyboard.press("Enter")
     expect(page.locator(STEP.format("evaluate"))).to_be_focused()
     pull(page, dot(page, "dataset", "out", "data"), dot(page, "evaluate", "in", "model"))
-    expect(page.locator(".pl-hint.is-wrong")).to_contain_text("takes: Model. “data” gives: Dataset.")
+    expect(page.locator(".pl-hint.is-wrong")).to_contain_text("requires Model. “data” provides Dataset.")
     pull(page, dot(page, "evaluate", "in", "data"), page.locator(STEP.format("dataset")))  # backwards, onto a step
 
     assert spec(page)["steps"]["evaluate"]["from"] == {"data": "dataset.data"}
@@ -138,7 +138,7 @@ def test_everything_goes_by_keyboard(drawn, accessible):
     press("c")
     page.keyboard.type("train.model")
     press("Enter")
-    expect(page.locator(".pl-hint")).to_have_text("Linked: train.model to convert.model.")
+    expect(page.locator(".pl-hint")).to_have_text("Connected: train.model to convert.model.")
     assert spec(page)["steps"]["convert"] == {"kind": "convert", "from": {"model": "train.model"}}
     here = page.evaluate("editor.graph.places.get('convert')")
     press("Alt+ArrowRight")
@@ -184,11 +184,11 @@ def test_hostile_text_is_refused_in_a_sentence(drawn):
     page.locator(STEP.format("train")).focus()
     deep = "[" * 50_000 + "]" * 50_000
     hostile = {
-        "<img src=x onerror=alert(1)>": "no steps of a pipeline",
-        json.dumps({"steps": {"a": {"kind": "<img src=x onerror=alert(1)>"}}}): "no kind of step called <img",
+        "<img src=x onerror=alert(1)>": "no pipeline steps",
+        json.dumps({"steps": {"a": {"kind": "<img src=x onerror=alert(1)>"}}}): "Unknown step kind <img",
         '{"steps": {"__proto__": {"kind": "train"}}}': "not a valid step name",
-        json.dumps({"steps": {"a": {"kind": "train", "from": {"data": 7}}}}): "cannot be read: from",
-        '{"steps": {"a": {"kind": "train", "with": {"params": ' + deep + "}}}}": "nested too deep",
+        json.dumps({"steps": {"a": {"kind": "train", "from": {"data": 7}}}}): "has an invalid part: from",
+        '{"steps": {"a": {"kind": "train", "with": {"params": ' + deep + "}}}}": "nested too deeply",
     }
     for text, said in hostile.items():
         page.evaluate(
@@ -239,7 +239,7 @@ def test_list_does_all_that_the_canvas_does(drawn, accessible):
     train = page.locator(".pl-row[data-id=train]")
     train.locator("summary").first.click()
     train.locator("[data-field='with.epochs']").fill("many")
-    expect(train.locator(".form-row.has-error")).to_contain_text("is a number, or a text such as ${name}")
+    expect(train.locator(".form-row.has-error")).to_contain_text("must be a number, or a text such as ${name}")
     train.locator("[data-field='with.epochs']").fill("${preset}")
     train.locator("[data-field='with.params']").fill('{"lr": 0.1}')
     expect(train.locator(".form-row.has-error")).to_have_count(0)

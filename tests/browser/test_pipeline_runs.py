@@ -99,7 +99,7 @@ def test_pipeline_is_given_a_trigger_and_compared_with_its_past(open_as, alice, 
     page.get_by_role("link", name="Versions", exact=True).click()
     expect(page.get_by_role("listitem").filter(has_text="ship --fast")).to_be_visible()
     accessible(page)
-    page.get_by_role("link", name="Look").last.click()
+    page.get_by_role("link", name="View", exact=True).last.click()
     expect(page.locator(".pl-step[data-id='ship']")).to_be_visible()
     accessible(page)
     shot(page, "pipeline-version")

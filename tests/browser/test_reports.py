@@ -118,18 +118,18 @@ def test_report_is_written_with_the_keyboard(open_as, alice, report, accessible,
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto("/reports/new/")
     page.locator("[name=title]").fill("Second")
-    page.locator("[data-report-text]").fill("# Begun")
+    page.locator("[data-report-text]").fill("# Started")
     page.locator("[data-snippet]").first.click()
-    expect(page.locator("[data-report-text]")).to_have_value(re.compile(r"^# Begun\n\n```runs\n"))
+    expect(page.locator("[data-report-text]")).to_have_value(re.compile(r"^# Started\n\n```runs\n"))
     page.keyboard.press("Control+Enter")
-    expect(page.locator("[data-preview-box] h3")).to_have_text("Begun")
+    expect(page.locator("[data-preview-box] h3")).to_have_text("Started")
     expect(page.locator("[data-preview-box] table")).to_be_visible()
     accessible(page)
     fits(page)
     shot(page, f"report-edit-{width}")
     page.keyboard.press("Control+s")
     page.wait_for_url(re.compile(r"/reports/\d+/$"))
-    expect(page.locator("article h2")).to_have_text("Begun")
+    expect(page.locator("article h2")).to_have_text("Started")
     assert Report.objects.get(title="Second").author == alice
 
 
@@ -172,7 +172,7 @@ def test_report_is_printed_light_and_alone(open_as, alice, report, shot):
 
     assert before != "rgb(255, 255, 255)"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
-    expect(page.locator(".report-printed")).to_contain_text("as Alice saw it")
+    expect(page.locator(".report-printed")).to_contain_text("with the access of Alice")
     expect(page.locator(".page-actions")).to_be_hidden()
     shot(page, "report-printed")
     page.evaluate("dispatchEvent(new Event('afterprint'))")

@@ -58,7 +58,7 @@ def test_training_form_leads_from_data_to_a_queued_training(open_as, alice, mach
     shot(page, "training-empty")
 
     page.get_by_role("main").get_by_role("link", name="New training").first.click()
-    expect(page.get_by_text("Fits now on node1.")).to_be_visible()
+    expect(page.get_by_text("Can start now on node1.")).to_be_visible()
     accessible(page)
     shot(page, "training-new", full=True)
     page.get_by_label("Name", exact=True).fill("my_digits")

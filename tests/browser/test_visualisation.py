@@ -76,7 +76,7 @@ def test_visualisation_graph_opens_by_keys_and_goes_back(open_as, alice, two):
     boxes = page.locator(".graph-box")
     expect(boxes).to_have_count(4)  # within net: input, fc1, relu, fc2
     scope = page.get_by_role("button", name=re.compile("^fc1"))
-    expect(scope).to_have_attribute("aria-label", re.compile("2 nodes.*gets input"))
+    expect(scope).to_have_attribute("aria-label", re.compile("2 nodes.*receives input"))
 
     scope.focus()
     page.keyboard.press("Enter")

@@ -86,14 +86,14 @@ class Walk:
         page.get_by_label("Password", exact=True).fill(PASSWORD)
         page.get_by_label("Repeat password").fill(PASSWORD)
         page.get_by_role("button", name="Create account and sign in").click()
-        expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible(timeout=PATIENCE_MS)
         for own, name, role, cluster in (
             (self.alice, "alice", "User", True),
             (self.anna, "anna", "Annotation person", False),
         ):
             page.goto("/people/new/")
             page.get_by_label("Username").fill(name)
-            page.get_by_label("Nickname").fill(name.title())
+            page.get_by_label("Display name").fill(name.title())
             page.get_by_role("button", name="Next").click()
             page.get_by_label(role, exact=True).check()
             if cluster:
@@ -159,7 +159,7 @@ class Walk:
         page.get_by_role("button", name="Add dataset").click()
         page.wait_for_url(re.compile(r"/datasets/\d+/$"))
         page.goto(project)
-        people = page.get_by_role("combobox", name="People")
+        people = page.get_by_role("combobox", name="Users")
         people.fill("anna")
         people.press("Enter")
         page.get_by_role("button", name="Add users").click()

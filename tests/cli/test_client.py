@@ -160,7 +160,7 @@ def test_client_interrupted_exits_with_130(aip, platform, monkeypatch, capsys):
     monkeypatch.setattr("aiplatform.client.http.Client.get", interrupted)
 
     assert aip("jobs", "wait", "3") == 130
-    assert "goes on there" in capsys.readouterr().err
+    assert "continue there" in capsys.readouterr().err
 
 
 def test_output_tells_times_and_sizes_as_people_do():
@@ -187,4 +187,4 @@ def test_client_config_that_is_broken_says_what_to_do(home: Path, capsys):
     (home / "config.json").write_text("{")
 
     assert main(["train", "list"]) == 2
-    assert "Remove it and sign in again" in capsys.readouterr().err
+    assert "Delete it and sign in again." in capsys.readouterr().err

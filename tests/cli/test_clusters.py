@@ -16,7 +16,7 @@ def test_clusters_command_shows_cards_and_makes_one_current_by_name(aip, platfor
     assert aip("clusters", "list") == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["7", "lab", "2", "gpu", "+", "idle", "ones", "2", "h"]
     assert aip("clusters", "use", "lab") == 0
-    assert "New jobs go to lab." in capsys.readouterr().err
+    assert "New jobs use lab." in capsys.readouterr().err
 
 
 def test_extend_command_requests_more_time_and_grants_it(aip, platform, capsys):

@@ -73,7 +73,7 @@ def test_submit_command_exits_5_for_a_dataset_one_cannot_see(aip, platform, caps
     platform.answers("GET /api/v1/datasets/", {"next": None, "results": []})
 
     assert aip("train", "submit", "cells", "--data", "secret", "--preset", "detect") == 5
-    assert "no dataset named secret" in capsys.readouterr().err
+    assert "No dataset named secret is visible to you." in capsys.readouterr().err
 
 
 def test_submit_command_packs_and_uploads_own_code_first(aip, platform, tmp_path):
@@ -266,7 +266,7 @@ def test_queue_command_prints_in_order_with_reasons(aip, platform, capsys):
     assert aip("queue", "--mine") == 0
 
     printed = capsys.readouterr()
-    assert "4 wait in all." in printed.err
+    assert "4 queued in total." in printed.err
     assert "Waits for cards." in printed.out
     assert platform.seen[-1].query == {"mine": "True"}
 
@@ -313,7 +313,7 @@ def test_sizes_are_read_in_binary_and_decimal_units(text, size):
 @pytest.mark.parametrize("text", ["much", "20 GiB left", "-1GiB", "1e9", "20XB", " "])
 def test_size_that_is_none_is_refused(aip, capsys, text):
     assert aip("serve", "create", "small", "--model", "3", f"--max-disk={text}") == 2
-    assert "write it like 20GiB" in capsys.readouterr().err
+    assert "write it as 20GiB, 500MB or 1TiB." in capsys.readouterr().err
 
 
 def test_upload_command_knows_the_formats_of_the_platform():
@@ -334,7 +334,7 @@ def test_train_show_takes_a_name_and_names_the_ids_of_several(aip, platform, cap
 
     said = capsys.readouterr()
     assert "cells" in said.out
-    assert "give one of the ids 7, 9" in said.err
+    assert "use one of the ids 7, 9." in said.err
 
 
 def test_split_command_sends_the_shares_and_says_where_it_is_made(aip, platform, bccd, capsys):

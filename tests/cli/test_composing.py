@@ -24,7 +24,7 @@ def test_terminal_composes_versions(real_aip, alice, tmp_path, capfd):
     assert real_aip(alice, *words) == 0
     made = json.loads(capfd.readouterr().out)
 
-    assert "both v1 is composed of 2 versions." in printed.out + printed.err
+    assert "both v1 combines 2 versions." in printed.out + printed.err
     both = ModelVersion.objects.get(model__name="both")
     assert [part.weight for part in both.parts.all()] == [3.0, 1.0]
     graph = model_json.load(ModelVersion.objects.get(pk=made["id"]).path).graph

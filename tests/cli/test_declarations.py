@@ -7,6 +7,7 @@ import string
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,6 @@ from aiplatform.client.verbs import Verb
 
 #: Responses with keys that the description of the API does not state.
 UNDESCRIBED = {"nodes events", "nodes token", "people add"}
-#: Sent by all submitting verbs; some kinds of jobs ignore it.
-IGNORED = {"root_inside"}
 DECLARED = [(words, verb) for words, verb in nouns.all_verbs() if verb.run is None]
 
 
@@ -97,7 +96,7 @@ def test_declared_verb_fits_the_description_of_the_api(description, words, verb)
     else:
         content = described.get("requestBody", {}).get("content", {})
         known = set(properties(description, content["application/json"]["schema"]) or ()) if content else set()
-    assert set(sent(verb)) - IGNORED <= known
+    assert set(sent(verb)) <= known
     keys = None if words in UNDESCRIBED else response(description, verb)
     if keys is not None and not verb.rows:
         assert set(printed(verb)) - {""} <= set(keys)
@@ -152,3 +151,15 @@ def test_client_in_one_file_loads_all_verbs(tmp_path):
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_commands_that_texts_of_the_client_name_exist():
+    commands = {" ".join(words.split()[:2]) for words, _verb in nouns.all_verbs()} | {"api get"}
+    named = {
+        (path.name, command)
+        for path in sorted(Path(nouns.__file__).parent.rglob("*.py"))
+        for command in re.findall(r"\baip ([a-z]+ [a-z]+(?:-[a-z]+)*)(?=[\s`.,;\"{])", path.read_text())
+    }
+
+    assert len(named) > 40
+    assert [(name, command) for name, command in sorted(named) if command not in commands] == []

@@ -36,9 +36,9 @@ def test_cli_makes_a_group_adds_a_device_and_releases_a_model(real_aip, alice, t
 
     printed = capfd.readouterr()
     assert "python3 aip-edge.pyz enrol --server" in printed.out + printed.err
-    assert "cells v1 goes to 10 % of the devices of Gates." in printed.out + printed.err
+    assert "cells v1 is released to 10 % of the devices of Gates." in printed.out + printed.err
     assert "not enrolled" in printed.out
-    assert "5 % by chance, and those with a score below 40 %" in printed.out + printed.err
+    assert "5 % at random, and those with a confidence below 40 %" in printed.out + printed.err
     assert "2023-11-14" in printed.out
     assert "\x1b" not in printed.out
     assert "20.5 ms" in printed.out

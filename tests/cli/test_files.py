@@ -98,7 +98,7 @@ def test_files_put_leaves_out_what_is_there_when_told(aip, platform, placed, tmp
     assert aip("files", "put", tmp_path / "one.txt") == 1
     assert aip("files", "put", tmp_path / "one.txt", "--skip") == 0
 
-    assert "0 files brought, 1 there already" in capsys.readouterr().err
+    assert "0 files uploaded, 1 already exist." in capsys.readouterr().err
     assert placed() == {}
     assert aip("files", "put", tmp_path / "one.txt", "--skip", "--replace") == 2
     assert aip("files", "put", tmp_path / "nothing") == 5

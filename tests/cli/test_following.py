@@ -49,7 +49,7 @@ def test_follow_changes_what_a_waiting_job_follows(aip, platform, capfd):
 
     sent = platform.asked("POST /api/v1/jobs/20/follow/")[0].json()
     assert sent == {"after": [12], "after_end": [13], "outputs_of": [14]}
-    assert "Job 20 follows 12, 13 now." in capfd.readouterr().err
+    assert "Job 20 depends on 12, 13 now." in capfd.readouterr().err
 
 
 def test_arrays_are_listed_shown_and_stopped(aip, platform, capfd):
@@ -63,4 +63,4 @@ def test_arrays_are_listed_shown_and_stopped(aip, platform, capfd):
     assert codes == [0, 0, 0]
     assert "8 queued, 2 running" in out
     assert json.loads(out[out.index("{") :])["size"] == 10
-    assert "Asked 10 jobs of array 3 to stop." in err
+    assert "Requested a stop of 10 jobs of array 3." in err

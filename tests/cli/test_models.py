@@ -45,7 +45,7 @@ def test_cli_moves_stage_and_alias_and_finds_versions_by_alias(real_aip, alice, 
     printed = capfd.readouterr()
     assert "champion=v1" in printed.out
     assert "why=It is good." in printed.out
-    assert "Model cells has no alias nobody. It has: champion." in printed.err
+    assert "Model cells has no alias nobody. Available aliases: champion." in printed.err
     version.refresh_from_db()
     assert version.stage == "approved"
     assert not version.aliases.exists()
@@ -122,7 +122,7 @@ def test_cli_converts_a_version_and_keeps_a_variant(real_aip, alice, tmp_path, c
     assert real_aip(alice, "models", "convert", "cells:2", *asked) != 0
 
     printed = capfd.readouterr()
-    assert "No variant is made yet." in printed.err
+    assert "No variants yet." in printed.err
     assert "fp16: accepted" in printed.out
     assert "fp16 is cells v2." in printed.out + printed.err
     assert "is itself a conversion. Convert its source version." in printed.err
@@ -147,7 +147,7 @@ def test_cli_tries_a_model_shows_its_ways_and_uses_one(real_aip, alice, tmp_path
     assert "YOLOv8 and later" in printed.out
     assert "pixels: 0 to 1, letterbox" in printed.out
     assert "dog 0.90" in printed.out
-    assert f"aip models use {task.pk} 1 makes a version" in printed.out
+    assert f"aip models use {task.pk} 1 creates a version" in printed.out
     assert "was already created from this test. Open it, or import the" in printed.err
     version = ModelVersion.objects.get()
     assert (version.model.name, version.source) == ("finder", "import")

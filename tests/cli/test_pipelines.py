@@ -91,7 +91,7 @@ def test_cli_keeps_pipelines_as_files(real_aip, alice, tmp_path, capfd):
     said = capfd.readouterr()
     assert "unheard_of" in said.out
     assert "Nothing was saved." in said.err
-    assert "ended with 3" in said.err
+    assert "exited with 3" in said.err
 
 
 class Waited:
@@ -152,4 +152,4 @@ def test_cli_runs_a_pipeline_and_answers_what_it_asks(real_aip, alice, tmp_path,
         pipelines.until_over(asked, run.pk, pause=lambda _s: PipelineRun.objects.update(state="failed"))["state"]
         == "failed"
     )
-    assert capfd.readouterr().err.count("ask asks a person") == 1
+    assert capfd.readouterr().err.count("ask requests approval") == 1

@@ -41,9 +41,9 @@ def test_cli_predicts_shows_and_brings_the_answers(real_aip, alice, tmp_path, ca
     assert real_aip(alice, "predict", "start", "cells:1", data.pk, "--list", tmp_path / "none.txt") == 5
 
     printed = capfd.readouterr()
-    assert "No predictions. aip predict start begins one." in printed.err
+    assert "No batch predictions. Start one: aip predict start" in printed.err
     assert "5 of 5" in printed.out
-    assert "gets a version of the answers" in printed.err
+    assert "gets a version from the predictions" in printed.err
     assert "This folder is outside of the folders that can be registered." in printed.err
     assert len(json.loads((tmp_path / "coco").read_text())["images"]) == 5
     assert (tmp_path / "csv").read_text(encoding="utf-8-sig").startswith("path,")

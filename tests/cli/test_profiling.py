@@ -26,8 +26,8 @@ def test_profile_command_prints_what_a_script_noted_itself(real_aip, alice, own,
     assert real_aip(alice, "train", "profile", own.pk, "--json") == 0
     about = json.loads(capsys.readouterr().out)
 
-    assert said.startswith("100.0 ms a step on cpu: wait 60 %, forward 10 %, backward 20 %, other 10 %\n")
-    assert "of the rest, augment 6 %" in said
+    assert said.startswith("100.0 ms per step on cpu: wait 60 %, forward 10 %, backward 20 %, other 10 %\n")
+    assert "other, augment 6 %" in said
     assert "aten::op0" in said
     assert "- 60 % of a step is spent waiting for the next batch: the DataLoader has num_workers=0" in said
     assert about["advice"][0]["code"] == "no_workers"

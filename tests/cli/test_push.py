@@ -38,7 +38,7 @@ def test_cli_keeps_a_target_pushes_a_model_and_forgets(real_aip, alice, tmp_path
 
     printed = capfd.readouterr()
     said = printed.out + printed.err
-    assert f"cells v1 lies at {far.address}/cells_v1_package.zip." in said
+    assert f"cells v1 is stored at {far.address}/cells_v1_package.zip." in said
     assert "rejects the credentials (status 401)" in said
     assert "right" not in said
     assert not PushTarget.objects.exists()

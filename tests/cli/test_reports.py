@@ -78,4 +78,4 @@ def test_pdf_that_the_browser_cannot_print_is_said(real_aip, alice, written, mon
     code = real_aip(alice, "report", "export", "Rates", tmp_path / "a.pdf", "--pdf")
 
     assert code == 1
-    assert "/bin/false could not print the report: it said nothing." in capfd.readouterr().err
+    assert "/bin/false could not print the report: no output." in capfd.readouterr().err

@@ -128,7 +128,7 @@ def test_run_leaves_the_job_alone_at_ctrl_c_without_a_terminal(aip, platform, fo
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
 
     assert aip("run", "true") == 130
-    assert "Job 7 goes on" in capsys.readouterr().err
+    assert "Job 7 train:" in capsys.readouterr().err
     assert platform.asked("POST /api/v1/jobs/7/stop/") == []
 
 
@@ -203,7 +203,7 @@ def test_working_folder_keeps_its_only_folder_and_what_is_executable(tmp_path):
 
 
 def test_working_folder_that_is_too_large_is_refused_before_anything_is_sent(tmp_path, monkeypatch):
-    monkeypatch.setattr(working_folder, "MOST_FILES", 2)
+    monkeypatch.setattr(working_folder, "MAX_FILES", 2)
     for number in range(3):
         (tmp_path / f"{number}").write_text("x")
 

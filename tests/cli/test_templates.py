@@ -37,7 +37,7 @@ def test_run_of_a_template_that_is_not_there_says_so(aip, platform, capfd):
     code = aip("run", "--template", "ghost", "-d")
 
     assert code == 5
-    assert "There is no template ghost" in capfd.readouterr().err
+    assert "No template ghost." in capfd.readouterr().err
 
 
 def test_templates_are_listed_shown_saved_and_deleted(aip, platform, stored, tmp_path, capfd, monkeypatch):
@@ -92,5 +92,5 @@ def test_run_of_a_template_refuses_what_it_would_pass_over(aip, platform, stored
     code = aip("run", "--template", "nightly", *option)
 
     assert code == 2
-    assert f"{option[0]} does not go with --template" in capfd.readouterr().err
+    assert f"{option[0]} cannot be combined with --template" in capfd.readouterr().err
     assert not platform.asked(f"POST {ROUTE}5/use/")

@@ -28,5 +28,5 @@ def test_cli_tries_another_version_and_rolls_it_back(real_aip, alice, tmp_path, 
     printed = capfd.readouterr()
     said = printed.out + printed.err
     assert "newer v1 gets 20 % of the requests." in said
-    assert "cells v1 answers all requests." in said
+    assert "cells v1 serves all requests." in said
     assert "rolled_back" in printed.out

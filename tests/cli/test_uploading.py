@@ -31,7 +31,7 @@ def test_submit_uploads_an_archive_and_plans_the_training(aip, platform, photos,
     sent = platform.asked(f"POST {ROUTE}")[0].json()
     assert code == 0
     assert (sent["preset"], sent["params"], bool(sent["upload"])) == ("detect", {"epochs": 2}, True)
-    assert "once photos is imported" in capfd.readouterr().err
+    assert "The training starts automatically when photos is imported:" in capfd.readouterr().err
 
 
 def test_submit_asks_again_with_the_same_key_while_the_platform_is_away(aip, platform, photos, monkeypatch):

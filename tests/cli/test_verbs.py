@@ -35,7 +35,7 @@ def test_members_without_a_name_are_refused_with_the_expected_form(aip, platform
 
 def test_disk_limit_in_another_form_is_refused_with_a_message(aip, platform, capsys):
     assert aip("clusters", "create", "lab", "--disk", "lots") == 2
-    assert "write it like 20GiB" in capsys.readouterr().err
+    assert "write it as 20GiB, 500MB or 1TiB." in capsys.readouterr().err
     assert not platform.asked("POST /api/v1/clusters/")
 
 

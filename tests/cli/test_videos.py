@@ -41,7 +41,7 @@ def test_cli_watches_a_video_shows_counts_and_brings_the_film(real_aip, alice, t
     assert real_aip(alice, "video", "start", "walkers:1", tmp_path / "none.mp4") == 5
 
     printed = capfd.readouterr()
-    assert "No videos. aip video start begins one." in printed.err
+    assert "No videos. Start an analysis: aip video start" in printed.err
     assert "door, in 1, out 0" in printed.out
     assert "crossed in" in printed.out
     assert "AIP_STREAM_ALLOWED" in printed.err

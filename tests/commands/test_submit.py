@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -12,10 +13,11 @@ from accounts.services import named_secrets
 from aiplatform.lib import sealed
 from tests.factories import training as factory
 from training.commands import services
+from training.commands.filters import CommandFilters
 from training.commands.models import Command
 from training.commands.services import CommandRequest
+from training.programs import requests
 from training.programs.script import name_of
-from training.runs import machine_request
 from workers.core.models import Job
 
 pytestmark = pytest.mark.postgres
@@ -197,10 +199,20 @@ def test_commands_list_is_narrowed_and_sorted(as_alice, submitted):
     assert [row.job.name for row in by_name] == ["a", "b"]
 
 
+def test_commands_sort_by_every_head_and_are_listed_by_their_owner(as_alice, api, olga, submitted):
+    number = submitted().pk
+    heads = set(re.findall('data-order="([^"]+)"', as_alice.get("/commands/").content.decode()))
+    mine = [row["id"] for row in api.get(f"{API}?mine=1").json()["results"]]
+    api.force_authenticate(olga)
+
+    assert heads == set(CommandFilters.orders.columns)
+    assert (mine, api.get(f"{API}?mine=1").json()["results"]) == ([number], [])
+
+
 def test_command_of_somebody_without_a_cluster_is_refused(machine, alice):
     alice.memberships.all().delete()
 
-    with pytest.raises(machine_request.resource_request.NotAMember):
+    with pytest.raises(requests.resource_request.NotAMember):
         services.submit(user=alice, request=CommandRequest(command="true"))
 
 
@@ -208,12 +220,13 @@ def test_command_page_stands_below_the_list_of_commands(as_alice, submitted):
     shown = as_alice.get(f"/jobs/{submitted().pk}/")
     current = [entry["url"] for group in shown.context["navigation"] for entry in group["entries"] if entry["current"]]
 
-    assert current == ["/commands/"]
+    assert current == ["/environments/"]
     assert '<a href="/commands/">Custom jobs</a>' in shown.content.decode()
 
 
-def test_command_is_no_step_of_the_way_from_images_to_a_model(as_alice, machine):
+def test_command_is_no_step_of_the_first_run_guide(as_alice, machine):
     page = as_alice.get("/")
 
-    assert "/commands/" not in {step["url"] for step in page.context["steps"]}
-    assert "Custom jobs" in {row["label"] for row in page.context["statistics"]}
+    guide = next(section.data for section in page.context["columns"]["top"] if section.key == "guide")
+    assert "/training/" in {row["step"].path for row in guide["steps"]}
+    assert "/commands/" not in {row["step"].path for row in guide["steps"]}

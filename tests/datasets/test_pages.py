@@ -120,7 +120,7 @@ def test_dataset_list_filters_sorts_and_pages_by_key(as_alice, alice, bob, djang
     make.version(make.dataset(alice, "zebra"))
     make.dataset(bob, "hidden")
 
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(14):
         first = as_alice.get("/datasets/", {"ordering": "name"})
     names = [d.name for d in first.context["page"]]
     second = as_alice.get("/datasets/" + first.context["page"].next_url)
@@ -218,9 +218,9 @@ def test_dataset_gallery_costs_the_same_on_every_page(as_alice, version, django_
     AssetClass.objects.bulk_create(AssetClass(asset=a, version=version, class_id=1) for a in made)
     base = f"/datasets/{version.dataset_id}/"
 
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         page = as_alice.get(base, {"next": f"{first + 2000}~{first + 2000}"}).context["page"]
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         filtered = as_alice.get(base, {"class": "1", "next": f"{first + 2000}~{first + 2000}"}).context["page"]
 
     assert (len(page), len(filtered)) == (60, 60)

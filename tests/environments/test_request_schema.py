@@ -50,7 +50,8 @@ def test_request_of_an_environment_makes_it_again_but_for_its_secrets(submitted,
 
     request = SCHEMA.of_job(Job.objects.get(pk=row.pk))
 
-    assert (request["folder"], request["datasets"], request["secrets"]) == ("work", [cells.pk], {"HUB": ""})
+    assert (request["name"], request["folder"], request["datasets"]) == ("Mine", "work", [cells.pk])
+    assert request["secrets"] == {"HUB": ""}
     assert request["max_runtime_s"] == 3 * 3600
     assert SCHEMA.initial(alice, request)["max_runtime_min"] == 180
     assert services.check(alice, EnvironmentRequest(folder=request["folder"], cpus=request["cpus"]))

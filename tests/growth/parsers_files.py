@@ -122,7 +122,7 @@ register(
         "literals in models",
         foreign_metadata._literal,
         LITERALS,
-        onnx.MOST_METADATA_BYTES,
+        onnx.MAX_METADATA_BYTES,
         ("inference.registry.formats.foreign_metadata",),
         "[1]",
         runs_in=JOB,

@@ -217,7 +217,7 @@ def _sample(nodes: list[Any], repeats: int = 1) -> str:
 
 def _of_class(items: list[Any]) -> str:
     return next((c for c in ALPHABET if _accepts(items, c)), None) or next(
-        chr(n) for n in range(0x3000) if _accepts(items, chr(n))
+        chr(n) for n in range(0x10000) if _accepts(items, chr(n))
     )
 
 

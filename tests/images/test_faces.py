@@ -88,7 +88,7 @@ def test_page_of_an_image_says_what_it_is_and_who_uses_it(as_alice, as_bob, save
     assert "a" * 64 in page
     assert ".ssh" in page
     assert f'href="/images/{image.pk}/"' in page
-    assert f"Command lab ({boxed.pk}) of Alice" in lower
+    assert f"Custom job lab ({boxed.pk}) of Alice" in lower
     assert "image torch plus:2 of Alice" in lower
     assert as_bob.get(f"/images/{saved.pk}/").status_code == 404
 
@@ -184,7 +184,7 @@ def test_image_in_use_is_not_deleted_and_says_by_whom(api, as_alice, image, save
     refused = api.delete(f"/api/v1/images/{image.pk}/")
     page = as_alice.post(f"/images/{image.pk}/delete/", {"confirm": "mine"}, follow=True)
 
-    said = f"mine is still used by Command lab ({boxed.pk}) of Alice, image torch plus:2 of Alice."
+    said = f"mine is still used by Custom job lab ({boxed.pk}) of Alice, image torch plus:2 of Alice."
     assert (refused.status_code, refused.json()["code"], refused.json()["detail"]) == (409, "still_in_use", said)
     assert said in page.content.decode()
     saved.delete()
@@ -277,7 +277,7 @@ def test_machine_says_whose_packages_it_keeps_before_it_is_drained(as_olga, boxe
     assert "Installed packages of jobs are stored on this node (1 running, 0 waiting, 1 stopped)." in page
     assert drained["keeps"] == {"live": 1, "waiting": 0, "over": 1}
     said = nodes._held_back(drained)
-    assert said == " Own packages of jobs lie there (1 running, 1 stopped): these start nowhere else."
+    assert said == " Installed packages of jobs are stored there (1 running, 1 stopped): these jobs start nowhere else."
     assert nodes._held_back({"keeps": {"live": 0, "waiting": 0, "over": 0}}) == ""
 
 

@@ -91,7 +91,7 @@ def test_report_with_lines_that_cannot_be_is_taken_without_them(device, client, 
 
 
 def test_diary_outlives_the_agent_stays_small_and_numbers_only_grow(tmp_path, monkeypatch):
-    monkeypatch.setattr(diary, "MOST_BYTES", 300)
+    monkeypatch.setattr(diary, "MAX_BYTES", 300)
     first = Diary(tmp_path / "diary")
     for number in range(60):
         first.add(f"line {number}\nof two")

@@ -211,14 +211,14 @@ HEAD = {"answers": [], "why": "chance", "package": ""}
 
 
 def test_device_keeps_so_many_and_lets_the_oldest_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(on_device, "MOST", 3)
+    monkeypatch.setattr(on_device, "MAX_IMAGES", 3)
     made = kept_by(tmp_path, percent=100)
 
     for number in (*range(5), 4):
         made.store(b"picture %d" % number, HEAD)
 
     assert [on_device.read(path)[1] for path in made.list_stored()] == [b"picture 2", b"picture 3", b"picture 4"]
-    monkeypatch.setattr(on_device, "MOST_BYTES", 150)
+    monkeypatch.setattr(on_device, "MAX_BYTES", 150)
     made.store(b"p" * 50, HEAD)
     assert sum(path.stat().st_size for path in made.list_stored()) <= 150
 

@@ -18,7 +18,7 @@ def test_every_note_about_classes_is_said_in_the_readers_language():
     with translation.override("zh-hans"):
         sentences = [notes.translate(note) for note in written]
 
-    assert sentences == ["数据集中没有模型的类别“pink”；其回答已略去。", "模型不认识类别“100 % blue”。"]
+    assert sentences == ["数据集中没有模型的类别“pink”；其预测已忽略。", "模型不认识类别“100 % blue”。"]
     assert [notes.translate(note) for note in written] == written
 
 

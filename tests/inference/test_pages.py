@@ -9,7 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from accounts.models import UserGroup
+from aiplatform.lib.errors import Invalid
 from inference.evaluation.models import Evaluation
+from inference.registry import aliases
 from inference.registry.models import Model
 from inference.serving import endpoints
 from inference.serving.models import Service
@@ -273,6 +276,42 @@ def test_inference_lists_cost_a_fixed_number_of_queries(
         as_alice.get(reverse(f"inference:{name}"))
 
 
+def test_list_of_models_tags_public_ones_and_offers_the_reader_s_aliases(alice, as_alice, version, tmp_path):
+    Model.objects.filter(pk=version.model_id).update(visibility="public")
+    factory.model_version(alice, tmp_path, name="hidden")
+    aliases.assign(version=version, name="best", by=alice)
+
+    html = as_alice.get("/models/").content.decode()
+    rows = [Model.objects.get(pk=row.pk).name for row in as_alice.get("/models/?alias=best").context["page"]]
+
+    assert html.count("Public</span>") == 1
+    assert '<option value="best">' in html
+    assert rows == [version.model.name]
+
+
+def test_api_filters_models_by_group_and_refuses_another_word(alice, api, version):
+    group = UserGroup.objects.create(name="crew", description="x")
+    assert api.get(f"/api/v1/models/?group={group.pk}").json()["results"] == []
+    alice.user_groups.add(group)
+    assert [row["id"] for row in api.get(f"/api/v1/models/?group={group.pk}").json()["results"]] == [version.model_id]
+
+    refused = [api.get(f"/api/v1/models/?group={word}") for word in ("crew", "1.5", "9" * 19)]
+
+    assert [answer.json()["detail"] for answer in refused] == ["group must be an integer."] * 3
+    assert {answer.status_code for answer in refused} == {api.get("/api/v1/models/?stage=x").status_code}
+
+
+def test_refused_deletion_of_a_service_is_an_error_page(as_alice, service, monkeypatch):
+    def refuse(**_values):
+        raise Invalid("Busy.")
+
+    monkeypatch.setattr(endpoints, "delete", refuse)
+
+    answer = as_alice.post(reverse("inference:service-delete", args=[service.pk]), {"confirm": "demo"})
+
+    assert (answer.status_code, answer.headers["X-Refusal"]) == (Invalid.status, "Busy.")
+
+
 def test_search_finds_own_models_and_services(service, as_alice, as_bob):
     assert any(hit["name"] == "demo" for hit in as_alice.get("/search/", {"q": "demo"}).json()["results"])
     assert as_bob.get("/search/", {"q": "demo"}).json()["results"] == []
@@ -298,3 +337,12 @@ def test_model_page_calls_the_figures_of_its_training_by_their_words(version, as
     for word in ("AP on validation", "AP50 on validation: cell", "Accuracy on validation"):
         assert f">{word}<" in html, word
     assert "val/ap" not in html
+
+
+def test_model_page_links_the_lists_filtered_by_its_name(service, as_alice):
+    model = service.model_version.model
+    page = as_alice.get(reverse("inference:model-detail", args=[model.pk])).content.decode()
+
+    for path in ("/evaluations/", "/conversions/", "/services/", "/edge/"):
+        assert f'href="{path}?q={model.name}"' in page
+    assert service.name in as_alice.get("/services/", {"q": model.name}).content.decode()

@@ -79,7 +79,7 @@ def test_service_proxy_refuses_in_the_callers_language(service, alice, bob):
         call("GET", "/serve/nonesuch/predict", headers=chinese).json["detail"],
     ]
 
-    assert messages[0] == "没有此服务。"
+    assert messages[0] == "未找到此服务。"
     assert all(re.search(r"[\u4e00-\u9fff]", message) for message in messages)
     assert call("GET", "/serve/nonesuch/predict", user=bob).json["detail"] == "Service not found."
 

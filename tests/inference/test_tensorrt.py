@@ -42,7 +42,7 @@ def ran_here(conversion, monkeypatch):
 
 def test_engines_are_built_judged_kept_and_run_on_their_card_alone(alice, client, tmp_path, monkeypatch, caplog):
     fake_tensorrt.installed(monkeypatch)
-    monkeypatch.setattr(speed, "MOST_RUNS", 5)
+    monkeypatch.setattr(speed, "MAX_RUNS", 5)
     work.node("cards", gpus=1)
     model, data = factory.model_version(alice, tmp_path), judged.dataset_version(alice, tmp_path / "data")
     names = ("tensorrt", "tensorrt_fp16")

@@ -56,6 +56,7 @@ COMMON = {
     "training/\\^presets|training/presets": "presets come with the product",
     "set-password/": "whoever holds the one-time link",
     "welcome/": "whoever holds the one-time link",
+    "^GET +help/": "documentation, the same for everybody",
 }
 
 
@@ -83,6 +84,7 @@ def test_b01_route_table_sends_people_without_account_to_sign_in():
         "welcome",
         "set-password",
         "healthz",
+        "help",
         "jsi18n",
         "api",
         "edge",

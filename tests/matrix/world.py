@@ -148,6 +148,7 @@ def make(tmp_path: Path) -> World:
     address = AlarmAddress.objects.create(target="operator@example.org")
     world = World(cast, brought)
     world.ids = [
+        (r"^help/", {"path": "how-to/train/"}),
         (r"^(welcome|set-password)/", {"secret": "nothing"}),
         (r"^account/tokens/|me/tokens/", {"pk": tokens.issue(user=owner, name="script")[0].pk}),
         (r"^account/sessions/", {"pk": UserSession.objects.create(user=owner, session_key="a" * 32).pk}),

@@ -57,7 +57,7 @@ def test_masks_leave_out_objects_beyond_those_a_pixel_can_number():
     drawn = masks.draw_objects(shapes, (80, 60), (80, 60), boxes="whole")
 
     assert drawn[0, 0] == 1
-    assert sorted(np.unique(drawn)) == [*range(1, masks.MOST_OBJECTS + 1), masks.IGNORED]
+    assert sorted(np.unique(drawn)) == [*range(1, masks.MAX_OBJECTS + 1), masks.IGNORED]
 
 
 # ---- loss ------------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ ENDLESS = """
 from training.presets import own_network
 from training.presets.run import Run
 
-own_network.LEAST_S = 0.0
+own_network.MIN_TIMEOUT_S = 0.0
 with own_network.watched(Run.from_environment({}), {"architecture": "own", "budget_minutes": 1e-6}, part=1):
     text = "import sys\\nsys.stderr = None\\nwhile True:\\n    pass"
     own_network.make(text, classes=2, channels=1, width=8, height=8)

@@ -139,7 +139,7 @@ def test_every_field_of_a_command_is_in_form_and_text():
         "max_disk_bytes": "max_disk_gib", "code_upload": None,
         "code_archive": None, "device_kind": "device", "device_model": "device",
     }  # fmt: skip
-    form = SCHEMA.form.base_fields
+    form = SCHEMA.form_class.base_fields
 
     missing = [name for name in SCHEMA.serializer().fields if (mapped := known.get(name, name)) and mapped not in form]
 

@@ -10,14 +10,16 @@ from django.conf import settings
 from django.test import RequestFactory
 
 from aiplatform.lib.ordering import ListPage, Ordering
-from inference.evaluation.orders import EVALUATIONS
-from inference.registry.orders import MODELS
-from inference.serving.orders import SERVICES
+from inference.evaluation.filters import EvaluationFilters
+from inference.registry.filters import ModelFilters
+from inference.serving.filters import ServiceFilters
 from tests.cases import case_table
 from tests.factories import training as trainings
+from training.runs.filters import ParameterSetFilters, TrainingFilters
 from training.runs.models import TrainingJob
-from training.runs.orders import ORDERING, PARAMETER_SETS
 from workers.jobs.orders import ORDERING as JOBS
+
+ORDERING, PARAMETER_SETS = TrainingFilters.orders, ParameterSetFilters.orders
 
 
 @pytest.fixture
@@ -94,9 +96,9 @@ def test_ordering_is_the_same_on_page_and_in_api(five, as_alice, api, word):
     ("path", "orders"),
     [
         ("training/jobs", ORDERING),
-        ("models", MODELS),
-        ("evaluations", EVALUATIONS),
-        ("services", SERVICES),
+        ("models", ModelFilters.orders),
+        ("evaluations", EvaluationFilters.orders),
+        ("services", ServiceFilters.orders),
         ("jobs", JOBS),
     ],
 )
@@ -115,6 +117,7 @@ def test_head_of_a_sorted_column_says_so_and_leads_to_the_other_way(five, as_ali
     assert '<th scope="col" aria-sort="ascending"><a href="?state=waiting&amp;ordering=-name" data-order="name"' in html
     assert html.count("aria-sort") == 1
     assert 'href="?state=waiting&amp;ordering=-figure"' in html  # numbers begin with the largest
+    assert set(re.findall('data-order="([^"]+)"', html)) == set(ORDERING.columns)
 
 
 def test_ordering_refuses_to_be_made_with_an_unknown_default():

@@ -85,7 +85,7 @@ def test_training_list_filters_searches_and_costs_few_queries(
         factory.training(alice, data=cells, name=f"cells_{number}")
     factory.move(TrainingJob.objects.get(job__name="cells_3"), "failed")
 
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(15):
         page = as_alice.get("/training/")
     found = as_alice.get("/training/?state=failed&q=cells+3")
 

@@ -9,7 +9,7 @@ from aiplatform.lib.errors import DomainError, NotAllowed
 from tests.factories import training as factory
 from tests.factories import work
 from training.commands import services as commands
-from training.commands.request_schema import of_form
+from training.commands.request_schema import SCHEMA as COMMANDS
 from training.environments import services as environments
 from training.environments.models import Environment
 from training.runs.request_schema import SCHEMA
@@ -132,7 +132,7 @@ def test_clone_and_expert_page_keep_root_inside(as_alice, may, cluster, node):
     assert page.context["form"]["root_inside"].value() is True
     form = page.context["form"].__class__(FORM | {"root_inside": "on"}, user=may)
     assert form.is_valid(), form.errors
-    assert of_form(form)["root_inside"] is True
+    assert COMMANDS.of_form(form)["root_inside"] is True
 
 
 def test_list_of_environments_says_which_are_root_inside(as_alice, may, cluster, node):

@@ -168,7 +168,7 @@ assert seen == list(range(120))
 @pytest.mark.parametrize(
     ("hindrance", "line"),
     [
-        ("profile_facts.MOST_TRACE_BYTES = 10", ""),
+        ("profile_facts.MAX_TRACE_BYTES = 10", ""),
         ("torch.profiler.profile.export_chrome_trace = fail", "profile: the trace was not kept, RuntimeError: full\n"),
     ],
 )

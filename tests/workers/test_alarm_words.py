@@ -14,7 +14,7 @@ COUNTED = {
     "unkillable": (
         "1 process on x cannot be killed. Restart the node, then resume scheduling.",
         "2 processes on x cannot be killed. Restart the node, then resume scheduling.",
-        "x 上有 1 个进程无法终止。请重启该机器，然后恢复接收作业。",
+        "x 上有 1 个进程无法终止。请重启该节点，然后恢复接收任务。",
     ),
     "service_restarts": (
         "x (digits) restarted 1 time within an hour.",

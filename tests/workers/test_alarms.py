@@ -272,8 +272,8 @@ def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot,
     alarm = Alarm.objects.get()
 
     assert "n1 gpu0 has reached 95 °C." in as_olga.get("/alarms/").content.decode()
-    assert "1 alert" in as_olga.get("/").content.decode()
-    assert "1 alarm" not in as_alice.get("/").content.decode()
+    assert "1 active alert" in as_olga.get("/").content.decode()
+    assert "1 active alert" not in as_alice.get("/").content.decode()
     assert [as_alice.get(path).status_code for path in ("/alarms/", f"/alarms/rules/{rule.pk}/")] == [403, 403]
     sent = {"enabled": "on", "severity": "critical", "threshold": "91.5", "for_s": "5"}
     assert as_olga.post(f"/alarms/rules/{rule.pk}/", sent).status_code == 302

@@ -150,5 +150,5 @@ def test_cluster_page_costs_the_same_for_many_people(as_alice, lab, cards, three
         members.add(lab, [person])
         work.job(person, lab, name=f"wish {number}")
 
-    with django_assert_max_num_queries(38):
+    with django_assert_max_num_queries(40):
         assert as_alice.get(f"/clusters/{lab.pk}/").status_code == 200

@@ -55,7 +55,7 @@ def test_cluster_quota_shares_out_cores_like_cards(lab, as_olga, alice):
     assert api.json()["detail"] == "65 × CPU slots requested; the nodes have 64."
     members.add(lab, [alice])
     too_many = {"owner": alice, "cluster": lab, "kind": "command", "name": "wide", "cpus": 9.0}
-    with pytest.raises(DomainError, match=r"lab allows 8 CPU slots per user."):
+    with pytest.raises(DomainError, match=r"Limit per user in cluster lab: 8 CPU slots\."):
         submission.submit(**too_many)
 
 

@@ -231,7 +231,7 @@ def test_ssh_finds_the_program_wherever_it_lies(tmp_path):
 def test_proxy_that_is_full_is_said(job, outside, monkeypatch):
     home = outside.folder / "home"
     home.mkdir()
-    monkeypatch.setattr(egress, "MOST_OF_ONE", 0)
+    monkeypatch.setattr(egress, "MAX_CONNECTIONS_PER_JOB", 0)
 
     code, _out, error = ran(job(BEST, home), f"aip-connect {HOST} 22 < /dev/null")
 

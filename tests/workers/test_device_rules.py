@@ -62,12 +62,16 @@ def test_device_rules_are_told_to_scripts(api, mixed):
 @pytest.mark.parametrize(
     ("asked", "field", "says"),
     [
-        ({"device_kind": "npu", "gpus_per_node": 3}, "gpus_per_node", "can use 0, 1, 2, 4, 8 per node"),
+        (
+            {"device_kind": "npu", "gpus_per_node": 3},
+            "gpus_per_node",
+            "Allowed for devices of kind NPU: 0, 1, 2, 4, 8.",
+        ),
         ({"device_kind": "npu", "gpus_per_node": 4, "nodes": 2}, "gpus_per_node", "uses 8 devices of kind NPU"),
         ({"device_kind": "npu", "gpus_per_node": 1, "share": 4}, "share", "cannot be shared"),
         ({"device_kind": "cpu", "gpus_per_node": 1}, "gpus_per_node", "The CPU has no GPUs"),
         ({"device_model": "NVIDIA B300", "gpus_per_node": 1}, "device_model", "No node has a GPU NVIDIA B300"),
-        ({"device_model": "NVIDIA H100", "gpus_per_node": 3}, "gpus_per_node", "the largest node has 2"),
+        ({"device_model": "NVIDIA H100", "gpus_per_node": 3}, "gpus_per_node", "The largest node has 2"),
         ({"device_kind": "gpu", "gpus_per_node": 1, "nodes": 3}, "nodes", "only 2 exist"),
     ],
 )
@@ -99,7 +103,7 @@ def test_form_shows_the_type_of_device_with_its_rules_and_keeps_it_in_a_clone(as
     job = Job.objects.get()
     assert 'data-device-rules="npu"' in page
     assert "data-device-total" in page
-    assert "can use 0, 1, 2, 4, 8 per node" in str(wrong.context["form"].errors["gpus_per_node"])
+    assert "Allowed for devices of kind NPU: 0, 1, 2, 4, 8." in str(wrong.context["form"].errors["gpus_per_node"])
     assert (job.device_kind, job.gpus_per_node) == ("npu", 4)
     assert as_alice.get(f"/commands/new/?clone={job.pk}").context["form"]["device"].value() == "npu"
 

@@ -203,6 +203,6 @@ def test_doctor_says_who_keeps_disk_limits(monkeypatch):
     (kept,) = doctor._disk_limits()
 
     assert (counted.level, counted.text) == (
-        doctor.OK, "disk limits of jobs are kept by counting their files: no quota here",
+        doctor.OK, "disk limits of jobs are enforced by counting their files: no quota here",
     )  # fmt: skip
-    assert kept.text == "disk limits of jobs are kept by project quotas"
+    assert kept.text == "disk limits of jobs are enforced by project quotas"

@@ -62,8 +62,8 @@ def test_relay_lets_a_connection_too_many_go_at_once(monkeypatch):
 
 @pytest.mark.parametrize(("of_one", "of_all", "said"), [(1, 9, b"This job has 1 "), (9, 1, b"Jobs of this machine")])
 def test_connection_too_many_hears_so(of_one, of_all, said, monkeypatch):
-    monkeypatch.setattr(egress, "MOST_OF_ONE", of_one)
-    monkeypatch.setattr(egress, "MOST", of_all)
+    monkeypatch.setattr(egress, "MAX_CONNECTIONS_PER_JOB", of_one)
+    monkeypatch.setattr(egress, "MAX_CONNECTIONS", of_all)
     monkeypatch.setattr(egress, "MAX_REFUSED", 1)
     proxy = Egress(["none"])
 
@@ -90,7 +90,7 @@ def test_connection_too_many_hears_so(of_one, of_all, said, monkeypatch):
 
 
 def test_job_that_fills_its_share_leaves_the_others_theirs(monkeypatch):
-    monkeypatch.setattr(egress, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(egress, "MAX_CONNECTIONS_PER_JOB", 2)
     names = iter(["first", "first", "first", "second"])
     monkeypatch.setattr(egress, "job_of", lambda _writer: next(names))
 
@@ -155,5 +155,5 @@ def test_proxy_takes_as_many_files_as_it_may():
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
     assert few == 64
-    assert more == min(egress.MOST, files // 4)
-    assert files == min(before[1], 4 * egress.MOST)
+    assert more == min(egress.MAX_CONNECTIONS, files // 4)
+    assert files == min(before[1], 4 * egress.MAX_CONNECTIONS)

@@ -204,7 +204,7 @@ def test_job_submit_refuses_every_number_that_can_never_fit_at_once(alice, clust
     assert {one.blamed for one in refusal.value.every} == {"nodes", "gpus_per_node", "cpus"}
     assert shown.kind == "never"
     assert shown.sentence == refusal.value.sentences
-    for said in ("30 cores requested;", "5 GPUs per node requested", "3 nodes requested"):
+    for said in ("30 cores requested;", "Requested GPUs per node: 5.", "3 nodes requested"):
         assert said in shown.sentence
 
 
@@ -212,9 +212,7 @@ def test_job_submit_refuses_what_would_wait_for_ever_for_what_others_are_guarant
     clusters.save(None, name="lab", devices={"gpu": Quota(3)})
     put = {"owner": alice, "cluster": cluster, "kind": "command", "name": "big", "gpus_per_node": 2}
 
-    with pytest.raises(
-        submission.NeverFits, match=r"2 GPUs requested, only 1 are not guaranteed to a cluster."
-    ) as refusal:
+    with pytest.raises(submission.NeverFits, match=r"Requested GPUs: 2. Not guaranteed to a cluster: 1.") as refusal:
         submission.submit(**put, preemptible=False)
 
     assert refusal.value.blamed == "preemptible"

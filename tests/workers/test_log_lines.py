@@ -170,7 +170,7 @@ def test_aip_prints_only_the_lines_of_the_process_that_is_wanted(capsys):
     ("process", "said"),
     [
         (1, ""),
-        (9, "No line says that process 9 printed it. There are lines of 1, 2.\n"),
+        (9, "No line was printed by process 9. Lines exist of 1, 2.\n"),
         (-1, ""),
     ],
 )
@@ -184,7 +184,7 @@ def test_aip_says_where_no_line_names_a_process(capsys):
     waiting.follow_log(_Log("plain\n"), "log/", follow=False, process=0)
 
     assert capsys.readouterr() == (
-        "", "No line says that process 0 printed it, and none names another: leave out --process.\n",
+        "", "No line was printed by process 0, and no line names a process: remove --process.\n",
     )  # fmt: skip
 
 

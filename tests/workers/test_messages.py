@@ -8,6 +8,7 @@ import re
 from django.utils import translation
 
 from aiplatform.lib.wording import VERBATIM, WORDINGS, Message, message
+from inference.kit.models.selftest import WORST
 from tests.architecture.code import modules_with, tree, where
 from tests.cases import case_table
 from workers.resources.monitoring.rules import RULES
@@ -43,7 +44,8 @@ FACTS = {
     "values": "digits = 2", "step": "digits", "answer": "digits",
     "page": "/account/secrets/", "near": "ap50",
     "format": "VIA", "advice": "COCO", "rows": 30, "columns": 40, "low": -5, "high": 70000, "others": "big5",
-    "mask": "b/1_mask.png",
+    "mask": "b/1_mask.png", "asked": 2, "free": 1, "best": 1, "used": 3, "running": 2, "group": "vision",
+    "groups": "vision", "asked_mib": 4096, "least": 1, "sample": 2, "samples": 8, "tolerance": 0.05,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {
@@ -124,6 +126,25 @@ def test_message_of_words_of_others_stays_as_it_is_in_every_language():
     for language in ("en", "zh-hans"):
         with translation.override(language):
             assert str(Message(VERBATIM, {"text": "CUDA error: out of memory %s"})) == "CUDA error: out of memory %s"
+
+
+@case_table(
+    ("code", "facts", "text"),
+    [
+        ("wait.no_cards", {"asked": 4, "free": 1}, "Waits for GPUs: 4 requested, 1 free."),
+        ("wait.over_user_cores", {"asked": 0.5, "limit": 8, "cluster": "lab"},
+         "Requested CPU cores: 0.5. Limit per user in cluster lab: 8 CPU slots."),
+        ("wait.machine_full", {}, "Waiting for free resources on node –, which stores its installed packages. To start "
+         "elsewhere, discard the packages on the job page, or start a new job from a saved image."),
+        ("edge_difference.corners", {"sample": 2, "samples": 8, "largest": 0.12345, "tolerance": 0.05},
+         "Sample 2 of 8: a box differs by 12.3 % of the image, at most 5 % is allowed."),
+        ("edge_difference.score", {"sample": 1, "samples": 8, "largest": WORST, "tolerance": 0.05},
+         "Sample 1 of 8: a score differs by an unknown amount; the tolerance is 0.05."),
+        ("audit.role_made", {}, "created the role"),
+    ],
+)  # fmt: skip
+def test_message_of_a_stored_row_shows_its_values(code, facts, text):
+    assert str(Message(code, facts)) == text
 
 
 def test_message_of_an_unknown_code_shows_the_code():

@@ -333,7 +333,7 @@ def test_mps_gain_is_the_ratio_of_both_rounds_in_the_sandbox(control, node, sett
 
     call_command("measure_mps", "--clients", "2", "--seconds", "1")
 
-    assert "ratio 3.00 with 2 programs on card 0" in capsys.readouterr().out
+    assert "ratio 3.00 with 2 programs on GPU 0" in capsys.readouterr().out
     node.refresh_from_db()
     assert (node.mps_gain["alone"], node.mps_gain["together"]) == (200.0, 600.0)
     assert {"told": "quit"} in control.calls()

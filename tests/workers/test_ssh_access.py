@@ -203,7 +203,7 @@ def test_a05_guessed_passwords_make_the_address_wait_but_no_key(job, alice, alic
 
 
 async def test_i08_many_tries_of_one_connection_end_it(job, inside, monkeypatch):
-    monkeypatch.setattr(connection, "MOST_TRIES", 3)
+    monkeypatch.setattr(connection, "MAX_ATTEMPTS", 3)
     keys = [asyncssh.generate_private_key("ssh-ed25519") for _i in range(6)]
     async with gateway() as (_hub, port):
         with pytest.raises((asyncssh.DisconnectError, ConnectionError)):
@@ -214,7 +214,7 @@ async def test_i08_many_tries_of_one_connection_end_it(job, inside, monkeypatch)
 
 
 async def test_i08_strangers_that_say_nothing_fill_no_more_than_their_places(job, alices_key, inside, monkeypatch):
-    monkeypatch.setattr(hub, "MOST_STRANGERS_OF_ONE", 3)
+    monkeypatch.setattr(hub, "MAX_UNAUTHENTICATED_PER_ADDRESS", 3)
     async with gateway() as (running, port):
         mute = [await asyncio.open_connection("127.0.0.1", port) for _i in range(3)]
         for reader, _writer in mute:
@@ -245,7 +245,7 @@ async def test_client_that_answers_no_more_is_let_go(job, alices_key, inside, mo
 
 
 async def test_most_sessions_of_a_job_are_bounded(job, alices_key, inside, monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_PER_JOB", 1)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS_PER_JOB", 1)
     async with gateway(monkeypatch) as (_hub, port):
         async with connect(port, job.pk, key=KEY):
             await until(SshSession.objects.open().exists)
@@ -351,7 +351,7 @@ async def test_host_key_is_made_once_and_private(inside, settings):
 
 
 async def test_most_connections_of_a_person_are_bounded_jumps_among_them(alices_key, inside, monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_PER_PERSON", 1)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS_PER_USER", 1)
     async with gateway(monkeypatch) as (running, port), connect(port, "alice", key=KEY) as first:
         second = await connect(port, "alice", key=KEY)
         async with asyncio.timeout(SOON_S):

@@ -13,7 +13,7 @@ from tests.running import PATIENCE
 from tests.workers import ssh_clients as clients
 from tests.workers.ssh_clients import KEY, alices_key, connect, gateway, in_thread, inside, job
 from workers.access.ssh.gateway import server
-from workers.access.ssh.gateway.connection import MOST_CHANNELS
+from workers.access.ssh.gateway.connection import MAX_CHANNELS
 from workers.execution.exec import channels
 
 __all__ = ["alices_key", "inside", "job"]  # fixtures
@@ -124,7 +124,7 @@ async def test_i10_thousands_of_channels_at_once_take_no_more_than_their_places(
     async with gateway() as (_hub, port), connect(port, job.pk, key=KEY) as client:
         asked = [asyncio.create_task(client.open_connection("localhost", 8888)) for _ in range(2000)]
         async with asyncio.timeout(60 * PATIENCE):
-            while waiting < MOST_CHANNELS or sum(one.done() for one in asked) < 2000 - MOST_CHANNELS:
+            while waiting < MAX_CHANNELS or sum(one.done() for one in asked) < 2000 - MAX_CHANNELS:
                 await asyncio.sleep(0.05)
         done = [one for one in asked if one.done()]
         let_go.set()
@@ -135,9 +135,9 @@ async def test_i10_thousands_of_channels_at_once_take_no_more_than_their_places(
         await asyncio.sleep(0)
         again = await _until_open(client)
 
-    assert len(done) == 2000 - MOST_CHANNELS
-    assert most == MOST_CHANNELS
-    assert sum(isinstance(one, asyncssh.ChannelOpenError) for one in opened) == 2000 - MOST_CHANNELS
+    assert len(done) == 2000 - MAX_CHANNELS
+    assert most == MAX_CHANNELS
+    assert sum(isinstance(one, asyncssh.ChannelOpenError) for one in opened) == 2000 - MAX_CHANNELS
     assert again == b"ping"
 
 

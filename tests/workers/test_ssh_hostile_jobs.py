@@ -51,7 +51,7 @@ async def test_i10_hostile_job_listens_to_no_harm(answer, told, job, alices_key,
         inside.answer, inside.odd = {"ok": True}, b""
         good = await asyncio.wait_for(client.run("true", encoding=None), SOON_S)
         (held,) = running.connections
-        assert held.channels <= connection.MOST_CHANNELS
+        assert held.channels <= connection.MAX_CHANNELS
 
     assert good.exit_status == 7
 

@@ -216,7 +216,7 @@ def test_aip_ssh_says_how_it_is_written(words, aip, capsys):
     call, _platform, _told = aip
 
     assert call(*words) == 2
-    assert "number of" in capsys.readouterr().err
+    assert "job number" in capsys.readouterr().err
 
 
 def test_who_acts_for_somebody_gets_no_password_into_their_jobs(job, alice, as_olga):

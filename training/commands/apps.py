@@ -7,6 +7,8 @@ class CommandsConfig(AppConfig):
     verbose_name = _("Custom jobs")
 
     def ready(self) -> None:
+        from accounts.access.permissions import Action
+        from aiplatform.lib import palette
         from datasets.services import usage as dataset_usage
         from training.commands import usage
         from training.commands.kind import CommandKind
@@ -17,3 +19,6 @@ class CommandsConfig(AppConfig):
         kinds.register(CommandKind())
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.commands_on)
+        palette.register(
+            palette.Command("custom-jobs.new", _("New custom job"), "plus", Action.JOBS_SUBMIT, "commands:new")
+        )

@@ -7,8 +7,9 @@ class EnvironmentsConfig(AppConfig):
     verbose_name = _("Workspaces")
 
     def ready(self) -> None:
+        from accounts.access.permissions import Action
         from accounts.services import audit
-        from aiplatform.lib import sweeps
+        from aiplatform.lib import palette, sweeps
         from datasets.services import usage as dataset_usage
         from training.environments import messages, panel, usage, vscode
         from training.environments.kind import EnvironmentKind
@@ -23,6 +24,9 @@ class EnvironmentsConfig(AppConfig):
         messages.register()
         STARTERS.register(Starter(EnvironmentKind.name, vscode.NAME, vscode.start))
         dataset_usage.register(usage.environments_on)
+        palette.register(
+            palette.Command("workspaces.new", _("New workspace"), "plus", Action.JOBS_SUBMIT, "environments:new")
+        )
         sweeps.register("environments.look")
         audit.register_verbs({"environment_deleted": _("deleted the workspace")})
         PANELS.register(Panel("environment", "environments/_panel.html", panel.context, order=10))

@@ -66,15 +66,6 @@ def image_of(job: Job) -> Image | None:
     return None if image is None or image.built_in == BUILT_IN else image
 
 
-def check_restore(job: Job) -> None:
-    """Refuse to start a job again whose image its owner may no longer use.
-
-    Raises:
-        ImageGone: with what to do.
-    """
-    uses.check_restore(job)
-
-
 def launched(launch: Launch, job: Job) -> Launch:
     """What is started, with everything that the image adds.
 

@@ -12,11 +12,8 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import units
-from aiplatform.lib.titles import TITLE
-from training.programs.code_fields import CodeFields
-from training.programs.input_fields import InputFields
+from training.programs.forms import ProgramForm
 from workers.images.fields import ImageChoice
-from workers.jobs.forms.resource_request import ResourceForm
 
 
 class TaskType(models.TextChoices):
@@ -26,18 +23,12 @@ class TaskType(models.TextChoices):
     DISTRIBUTED = "distributed", gettext_lazy("Distributed: multiple nodes")
 
 
-class EnvironmentForm(CodeFields, InputFields, ResourceForm):
+class EnvironmentForm(ProgramForm):
     """An environment in three blocks: what, on which data, where."""
 
-    offers_root = True
+    own = ("description", "folder", "idle_hours")
+    folded = ("description", "variables", "secrets", "idle_hours")
     home_path = None  # type: ignore[assignment]  # taken out: the home itself is there
-    name = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=100,
-        required=False,
-        validators=[TITLE],
-        help_text=gettext_lazy("Leave empty to derive it from your name."),
-    )
     image = ImageChoice(
         empty_label=gettext_lazy("JupyterLab, with PyTorch of the platform"),
         help_text=gettext_lazy("Installed packages are kept; another image must contain JupyterLab."),
@@ -72,7 +63,6 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        self.called = {**self.called, "code_upload": "code_archive"}
         self.fields["code_archive"].help_text = gettext_lazy(
             "A zip or tar archive, up to 200 MiB, unpacked into the folder. Existing files are kept."
         )
@@ -81,16 +71,7 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
         if env.ENVIRONMENT_IDLE_HOURS:
             self.fields["idle_hours"].widget.attrs["placeholder"] = units.number(env.ENVIRONMENT_IDLE_HOURS)
         image: Any = self.fields["image"]
-        image.offer(user)
         image.queryset = image.queryset.filter(built_in="")
-        self.offer_snapshots()
-        self.offer_versions()
-
-    @property
-    def setting_is_wrong(self) -> bool:
-        """Whether one of the folded fields of the first block has an error or something in it."""
-        names = ("description", "variables", "secrets", "idle_hours")
-        return any(self.errors.get(name) or self[name].value() for name in names)
 
     @property
     def is_distributed(self) -> bool:
@@ -114,10 +95,3 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
         elif data.get("nodes") is None and "nodes" not in self.errors:
             self.add_error("nodes", _("Enter the number of nodes: 2 or more."))
         return data
-
-    def request_fields(self) -> dict[str, Any]:
-        """What `EnvironmentRequest` takes, after `take_code`."""
-        data = self.cleaned_data
-        names = ("name", "description", "folder", "idle_hours", "variables", "secrets", "image")
-        own = {name: data[name] for name in names}
-        return own | {"code": data["snapshot"], "datasets": list(data["datasets"])} | self.resources()

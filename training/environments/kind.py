@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.access.permissions import Action
-from accounts.models import User
 from aiplatform import env
-from aiplatform.lib import wording
 from datasets.files import homes, usage
-from datasets.models import DatasetVersion
 from training.environments import engine, idle_release, jupyter, services, several, vscode
 from training.environments.models import Environment
 from training.programs import run_inputs, variables, workdir
-from training.programs.start import CannotRun
+from training.programs.kinds import ProgramKind
 from workers.core.count_classes import ENVIRONMENT
-from workers.core.kinds import Capabilities, Fact, JobKind, Launch, Way
+from workers.core.kinds import Capabilities, Launch
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 from workers.images.store import packages
-from workers.jobs import resource_request
 
 START = Path(__file__).with_name("start.py")
 SCRIPT = "start.py"  # in the run directory, which a job only reads
 FINISH_GRACE_S = 15.0
 
 
-class EnvironmentKind(JobKind):
+class EnvironmentKind(ProgramKind):
     """`Environment`: JupyterLab, the packages that people install in it, and their home."""
 
     name = services.KIND
@@ -41,16 +34,18 @@ class EnvironmentKind(JobKind):
     plural = gettext_lazy("Workspaces")
     icon = "environments"
     order = 42
-    list_page = "environments:list"
-    step = False
+    section = "workspaces"
+    list_page, form_page = "environments:list", "environments:new"
     counts_as = ENVIRONMENT
     idle_guard = False  # training.environments.lifecycle judges it: cards of somebody who thinks are not unused
-    exec_server = True
-    root_inside = True
     approvable = True
     can = Capabilities(pause=True, suspend=False, finish=False, restore=True)
     about_restore = gettext_lazy("Starts it again, with its files and installed packages.")
     related = ("environment",)
+    model, owner_refusal, sealed_columns = Environment, "environment.owner_not_allowed", ("secrets", "token")
+    about_clone = gettext_lazy(
+        "Fills in the form with the same settings; the new one starts without the packages installed here."
+    )
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Copy the code, link the data, make the home; safe to call again.
@@ -60,7 +55,7 @@ class EnvironmentKind(JobKind):
             NotYet: its image is being built.
         """
         environment = Environment.objects.select_related("code", "job__owner", "job__cluster").get(pk=job.pk)
-        versions = _still_allowed(environment, attempt)
+        versions = self.require_allowed(environment, attempt)
         home, contained = homes.home_of(job.owner), engine.is_contained(job)
         workdir.populate(run, environment.code)
         (run.path / SCRIPT).write_text(START.read_text(encoding="utf-8"), encoding="utf-8")
@@ -97,10 +92,6 @@ class EnvironmentKind(JobKind):
     def further(self, job: Job, launch: Launch) -> Launch:
         return engine.further(launch, job)
 
-    def sealed(self, job: Job) -> Mapping[str, str]:
-        row = Environment.objects.filter(pk=job.pk).values("secrets", "token").first()
-        return row or {}
-
     def idle(self, jobs: Collection[int]) -> set[int]:
         return idle_release.due(jobs)
 
@@ -110,42 +101,5 @@ class EnvironmentKind(JobKind):
         return Capabilities(pause=False, finish=False, restore=False) if gone else self.can
 
     def check_restore(self, job: Job) -> None:
-        environment = Environment.objects.get(pk=job.pk)
-        run_inputs.still_there(environment.inputs.select_related("version__dataset"), job.owner, check=True)
-        engine.check_restore(job)
+        super().check_restore(job)
         usage.require_within_quota(job.owner)
-        resource_request.cluster_for(job.owner, job.cluster)
-
-    def again(self, job: Job, user: User) -> list[Way]:
-        if not user.can(Action.JOBS_SUBMIT):
-            return []
-        description = _(
-            "Fills in the form with the same settings; the new one starts without the packages installed here."
-        )
-        return [Way("clone", _("Clone"), "clone", description, url=f"{reverse('environments:new')}?clone={job.pk}")]
-
-    def facts(self, job: Job) -> list[Fact]:
-        environment = services.of_job(job)
-        if environment is None:
-            return []
-        facts = []
-        if environment.code:
-            facts.append(Fact(_("Code"), environment.code.origin))
-        if names := [row.name for row in environment.inputs.all()]:
-            facts.append(Fact(_("Datasets"), ", ".join(names)))
-        assignments = [f"{name}={value}" for name, value in job.spec["variables"].items()]
-        if assignments or environment.secret_names:
-            lines = assignments + [f"{name}=••••••" for name in environment.secret_names]
-            facts.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
-        return facts
-
-
-def _still_allowed(environment: Environment, attempt: Attempt) -> list[DatasetVersion]:
-    """Check again what may have changed while it waited; returns the versions it reads."""
-    owner = environment.job.owner
-    if not owner.is_active or not owner.can(Action.JOBS_SUBMIT):
-        raise CannotRun(wording.message("environment.owner_not_allowed"))
-    first = attempt.number == 1
-    if first:
-        resource_request.cluster_for(owner, environment.job.cluster)
-    return run_inputs.still_there(environment.inputs.select_related("version__dataset"), owner, check=first)

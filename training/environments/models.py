@@ -7,9 +7,8 @@ from typing import Any
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from datasets.models import DatasetVersion
 from training.environments.querysets import EnvironmentQuerySet
-from training.programs.models import CodeSnapshot
+from training.programs.models import CodeSnapshot, DatasetInput, ProgramRow
 from workers.core.models import Job
 
 
@@ -27,7 +26,7 @@ class Sign(models.TextChoices):
     OWNER = "owner", _("the owner marked it as needed")
 
 
-class Environment(models.Model):
+class Environment(ProgramRow):
     """JupyterLab as a job, under the job's own number. How it runs is `job`.
 
     The columns below `attempt` belong to that attempt of the job and are written only by `environments.lifecycle`.
@@ -37,9 +36,6 @@ class Environment(models.Model):
     description = models.CharField(_("description"), max_length=300, blank=True)
     folder = models.CharField(_("folder"), max_length=255, blank=True)  # in the home; JupyterLab opens there
     code = models.ForeignKey(CodeSnapshot, models.PROTECT, null=True, blank=True, related_name="environments")
-    variables = models.JSONField(_("environment variables"), default=dict)  # {"NAME": "value"}
-    secrets = models.TextField(blank=True, editable=False)  # more of them, see aiplatform.lib.sealed
-    secret_names = models.JSONField(default=list, editable=False)
     idle_hours = models.FloatField(_("idle hours"), null=True, blank=True)  # None: the platform's; 0: never stopped
     token = models.TextField(editable=False)  # JupyterLab's own, sealed
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)  # its job stays, for the record
@@ -59,23 +55,11 @@ class Environment(models.Model):
 
     objects = EnvironmentQuerySet.as_manager()
 
-    class Meta:
-        ordering = ["-pk"]
 
-    def __str__(self) -> str:
-        return self.job.name
-
-
-class Input(models.Model):
+class Input(DatasetInput):
     """A dataset version that an environment reads, under inputs/ by its name."""
 
     environment = models.ForeignKey(Environment, models.CASCADE, related_name="inputs")
-    name = models.CharField(max_length=60)  # "cells v2", also after the version is gone
-    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="+")
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(DatasetInput.Meta):
         constraints = [models.UniqueConstraint(fields=["environment", "version"], name="input_once_per_environment")]
-
-    def __str__(self) -> str:
-        return self.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets as random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,17 +17,12 @@ from aiplatform import env
 from aiplatform.lib import sealed, secret_names, titles, units
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.files import usage
-from datasets.models import DatasetVersion
 from training.environments import engine
 from training.environments.models import Environment, Input
-from training.programs import run_inputs
+from training.programs import requests, run_inputs
 from training.programs import variables as environ
-from training.programs.models import CodeSnapshot
-from training.runs import drafts
-from training.runs.machine_request import MachineRequest
+from training.programs.requests import ProgramRequest
 from workers.core.models import Job
-from workers.images.models import Image
-from workers.images.store import compatibility
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 
@@ -37,34 +32,20 @@ MAX_FOLDER_LENGTH = 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvironmentRequest(MachineRequest):
+class EnvironmentRequest(ProgramRequest):
     """A requested environment.
 
     Args:
-        name: "" takes one of the person's name.
         description: a sentence for people.
-        folder: where JupyterLab opens, in the home; made where it is not there. "" is the home itself.
-        code: copied into that folder at the start, but for files that are there already.
-        image: what it runs in; None is the built-in engine with JupyterLab.
-        datasets: versions it reads, annotated or not.
-        variables, secrets: environment; secrets are kept encrypted and starred out in the log.
+        folder: where JupyterLab opens, in the home; made where it is not there. "" is the home itself. The code is
+            copied there at the start, but for files that are there already.
         idle_hours: after so many idle hours it is stopped; None takes the platform's, which is also the most.
-        gpus_per_node: 0 runs on processor cores.
-        cpus: cores; None chooses.
         nodes: machines; on more than one JupyterLab runs on the first, and cards and cores are those of each.
-        cluster, share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `Resources`.
     """
 
-    name: str = ""
     description: str = ""
     folder: str = ""
-    code: CodeSnapshot | None = None
-    image: Image | None = None
-    datasets: Sequence[DatasetVersion] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict)
     idle_hours: float | None = None
-    nodes: int = 1
 
 
 def submit(*, user: User, request: EnvironmentRequest) -> Environment:
@@ -75,12 +56,9 @@ def submit(*, user: User, request: EnvironmentRequest) -> Environment:
     """
     resources = check(user, request)
     environment = Environment(
+        **request.columns(user),
         description=" ".join(request.description.split()),
         folder=check_folder(request.folder),
-        code=request.code,
-        variables=dict(request.variables),
-        secrets=sealed.seal(environ.with_stored(user, request.secrets)),
-        secret_names=sorted(request.secrets),
         idle_hours=request.idle_hours,
         token=sealed.seal({"token": random.token_urlsafe(32)}),
     )
@@ -97,38 +75,12 @@ def submit(*, user: User, request: EnvironmentRequest) -> Environment:
 
 
 def check(user: User, request: EnvironmentRequest) -> Resources:
-    """Refuse at once what `submit` refuses, and write nothing; return what the queue needs to know.
-
-    Raises:
-        Invalid: a value is wrong, or the image is not for this person.
-        VersionNotReady: a dataset is not whole, or not for this person.
-        NotAMember: the person does not belong to the cluster.
-        NotAllowed: urgent, without the right to it.
-        NeverFits, OverLimit: the machines, or a limit, never give what it asks for.
-    """
-    refusals, resources = Refusals(), Resources()
-    with refusals:
-        check_parts(
-            name=request.name,
-            folder=request.folder,
-            variables=request.variables,
-            secrets=request.secrets,
-            idle_hours=request.idle_hours,
-        )
-    with refusals:
-        environ.check_stored(user, request.secrets)
-    with refusals:
-        usage.require_within_quota(user)
-    with refusals:
-        engine.check(user, request.image)
-    with refusals:
-        run_inputs.check(user, request.datasets)
-    with refusals:
-        resources = {**request.resources(user), "nodes": request.nodes}
-        resources["needs"] = compatibility.needs_of(request.image).as_row()
-        submission.check(user, KIND, **resources)
-    refusals.end()
-    return resources
+    """Refuse at once what `submit` refuses, see `requests.check`."""
+    return requests.check(
+        user, KIND, request, check_parts,
+        lambda: usage.require_within_quota(user),
+        lambda: engine.check(user, request.image),
+    )  # fmt: skip
 
 
 def check_parts(
@@ -142,15 +94,11 @@ def check_parts(
     """Refuse at once the parts of a request that `check` refuses regardless of the others."""
     refusals = Refusals()
     with refusals:
-        drafts.check_name(name)
+        requests.check_name(name)
     with refusals:
         check_folder(folder)
     with refusals:
-        environ.check(variables or {}, field="variables")
-    with refusals:
-        environ.check(secrets or {}, field="secrets")
-    with refusals:
-        environ.check_secrets(secrets or {}, variables or {})
+        requests.check_environment(variables, secrets)
     with refusals:
         max_hours = env.ENVIRONMENT_IDLE_HOURS or MAX_IDLE_HOURS
         if idle_hours is not None and not 0 < idle_hours <= max_hours:  # also refuses what is no number
@@ -182,20 +130,8 @@ def name_for(user: User) -> str:
 
 def as_request(environment: Environment) -> dict[str, Any]:
     """Return the request that would make this environment again, but for its secrets."""
-    job = environment.job
-    names = (
-        "name", "cluster", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",
-        "max_disk_bytes", "priority", "preemptible",
-    )  # fmt: skip
-    own = ("description", "folder", "code", "variables", "idle_hours")
-    return (
-        {name: getattr(job, name) for name in (*names, "root_inside", "max_runtime")}
-        | {name: getattr(environment, name) for name in own}
-        | {
-            "image": engine.image_of(job),
-            "datasets": [row.version for row in environment.inputs.all() if row.version_id],
-        }
-    )
+    own = {name: getattr(environment, name) for name in ("description", "folder", "idle_hours")}
+    return requests.as_request(environment, own) | {"image": engine.image_of(environment.job)}
 
 
 def token_of(environment: Environment) -> str:
@@ -225,12 +161,10 @@ def of_job(job: Job) -> Environment | None:
 
 def _spec(environment: Environment, request: EnvironmentRequest) -> dict[str, Any]:
     """Return everything that defines the workspace, as shown in spec.json and on pages; secrets by name only."""
-    spec: dict[str, Any] = {
+    return {
         "folder": environment.folder,
         "variables": secret_names.mask_params(environment.variables),
         "secrets": environment.secret_names,
         "datasets": run_inputs.spec(request.datasets),
+        **requests.code_spec(environment.code),
     }
-    if environment.code:
-        spec["code"] = {"id": environment.code.pk, "origin": environment.code.origin, "files": environment.code.files}
-    return spec

@@ -1,179 +1,99 @@
-"""Pages of environments: the list, the form of a new one, and acts of its panel on the queue's own job page."""
+"""Pages of workspaces: the list, the form of a new one, and actions of its panel on the queue's own job page."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
-from training.environments import actions, lifecycle, panel, services
-from training.environments.forms import EnvironmentForm, TaskType
+from aiplatform.lib.ordering import ListPage
+from aiplatform.objects.pages import POST, page
+from aiplatform.objects.tables import Column, Table
+from training.environments import actions, lifecycle, panel
+from training.environments.filters import EnvironmentFilters
 from training.environments.models import Environment
-from training.environments.orders import ORDERING
-from training.programs import request_secrets
-from training.programs.input_fields import written_variables
-from training.runs import drafts
-from workers.images import forms as image_forms
+from training.environments.request_schema import SCHEMA
+from training.programs.pages import CREATED, GPUS, OWNER, STATE, ProgramPages
 from workers.jobs import job_page
-from workers.jobs.forms.resource_request import initial_of
-from workers.jobs.resource_request import Resources
-from workers.scheduling import preview
-
-STATES = [
-    ("", gettext_lazy("All states")),
-    ("waiting", gettext_lazy("Waiting")),
-    ("running", gettext_lazy("Running")),
-    ("paused", gettext_lazy("Paused")),
-    ("stopped", gettext_lazy("Stopped")),
-    ("failed", gettext_lazy("Failed")),
-]
 
 
-@needs(Action.JOBS_VIEW)
-@require_safe
-def index(request: SignedInRequest) -> HttpResponse:
-    """List visible workspaces; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table only."""
-    state, query = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Environment.objects.visible_to(request.user).not_deleted().for_list().in_state(state).named_like(query[:100])
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = ORDERING.page(request, rows)
-    for environment in page:
-        environment.shown = panel.facts(environment, request.user)
-    alive = any(not environment.job.is_final for environment in page)
-    context = {"page": page, "states": STATES, "refresh": alive}
-    return render(request, "environments/_table.html" if request.htmx else "environments/list.html", context)
-
-
-@needs(Action.JOBS_SUBMIT)
-def new(request: SignedInRequest) -> HttpResponse:
-    """GET may begin from `?clone=` or `?version=`."""
-    initial, pattern = _beginning(request)
-    form = EnvironmentForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
-    if form.is_bound:
-        with errors_shown_on(form):
-            form.take_code()
-        if form.is_valid():
-            with errors_shown_on(form):
-                environment_request = services.EnvironmentRequest(**form.request_fields())
-                return redirect("workers:job", services.submit(user=request.user, request=environment_request).pk)
-        else:
-            check_valid_fields(form, services.check_parts)
-    context = {"form": form, "pattern": pattern}
-    return render(request, "environments/new.html", context, status=422 if form.errors else 200)
-
-
-@needs(Action.JOBS_SUBMIT)
-@require_POST
-def fit(request: SignedInRequest) -> HttpResponse:
-    """Render the panel that shows whether the request fits now, waits, or never fits. Incomplete forms are accepted."""
-    form = EnvironmentForm(request.POST, user=request.user)
-    form.is_valid()
-    verdict = preview.preview_request(
-        request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear()
+class EnvironmentPages(ProgramPages[Environment]):
+    model, filters, request_schema = Environment, EnvironmentFilters, SCHEMA
+    namespace, url_names = "environments", {"mark_needed": "keep"}
+    needs = {"delete": Action.JOBS_CONTROL}
+    table = Table(
+        Column(_("Name"), template="environments/_name.html", sort="name", css="main-cell"),
+        STATE,
+        Column(pgettext_lazy("container", "Image"), "row.shown.image"),
+        Column(_("Folder"), "~/{{ row.folder }}", css="mono small"),
+        Column(_("Root in the sandbox"), "row.job.root_inside|yesno"),
+        Column(_("Time left"), "row.shown.left|duration", kind="num", css="nowrap"),
+        GPUS,
+        OWNER,
+        CREATED,
+        Column(_("Actions"), template="environments/_acts.html", kind="actions"),
+        anchor="environment",
     )
-    return render(request, "workers/_fit.html", {"verdict": verdict, "image_fit": image_forms.fit_words(form)})
+    region, title = "environments", _("Workspaces")
+    lead = _("JupyterLab, VS Code and SSH on the nodes of your clusters, with your home folder and your own packages.")
+    filter_label, no_match_text = _("Filter workspaces"), _("No workspace matches this filter.")
+    empty_text = _("No workspaces yet. A workspace is JupyterLab on a node of your cluster, with your home folder.")
+    new_title, save_label = _("New workspace"), pgettext_lazy("environment", "Start")
+    form_lead = _("All settings have defaults: start immediately, or change them.")
+    form_template = "environments/new.html"
+    confirms_name, deleted_text = False, _("%(name)s was deleted. Your home folder is kept.")
 
+    def rows(self, request: SignedInRequest, which: str = "visible_to") -> Any:
+        return super().rows(request, which).not_deleted()
 
-@needs(Action.JOBS_VIEW)
-@require_safe
-def state(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Render the panel only, polled while JupyterLab starts."""
-    visible = Environment.objects.visible_to(request.user).select_related("job__owner", "job__cluster")
-    return _panel(request, lifecycle.see_ready(get_object_or_404(visible, pk=pk)))
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        for row in rows:
+            row.shown = panel.facts(row, request.user)
+        return super().prepare(request, rows)
 
+    def remove(self, request: SignedInRequest, row: Environment) -> None:
+        actions.delete(row, by=request.user)
 
-@needs(Action.JOBS_CONTROL)
-@require_POST
-def mark_needed(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Mark the workspace as still needed."""
-    environment = _own(request, pk)
-    return _done(
-        request,
-        environment,
-        lambda: actions.mark_needed(environment, by=request.user),
-        _("The workspace is kept running."),
-    )
+    @page()
+    def state(self, request: SignedInRequest, row: Environment) -> HttpResponse:
+        """The panel, polled while JupyterLab starts."""
+        return _panel(request, lifecycle.see_ready(row))
 
+    @page(Action.JOBS_CONTROL, methods=POST, rows="editable_by", path="<int:pk>/keep/")
+    def mark_needed(self, request: SignedInRequest, row: Environment) -> HttpResponse:
+        """Mark the workspace as still needed."""
+        return self._done(
+            request, row, lambda: actions.mark_needed(row, by=request.user), gettext("The workspace is kept running.")
+        )
 
-@needs(Action.JOBS_CONTROL)
-@require_POST
-def extend(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Two hours more, or a request for them."""
-    environment = _own(request, pk)
-    return _done(request, environment, lambda: actions.extend(environment, hours=actions.HOURS, by=request.user), "")
+    @page(Action.JOBS_CONTROL, methods=POST, rows="editable_by")
+    def extend(self, request: SignedInRequest, row: Environment) -> HttpResponse:
+        """Two hours more, or a request for them."""
+        return self._done(request, row, lambda: actions.extend(row, hours=actions.HOURS, by=request.user), "")
 
-
-@needs(Action.JOBS_CONTROL)
-@require_POST
-def delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Remove one that has ended."""
-    environment = _own(request, pk)
-    try:
-        actions.delete(environment, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
-        return redirect("workers:job", pk)
-    messages.info(request, _("%(name)s was deleted. Your home folder is kept.") % {"name": environment.job.name})
-    return redirect("environments:list")
-
-
-def _own(request: SignedInRequest, pk: int) -> Environment:
-    own = Environment.objects.visible_to(request.user).editable_by(request.user).not_deleted()
-    environment: Environment = get_object_or_404(own.select_related("job__owner", "job__cluster"), pk=pk)
-    return environment
-
-
-def _done(request: SignedInRequest, environment: Environment, act: Any, success: str) -> HttpResponse:
-    try:
-        granted = act()
-    except DomainError as refusal:
+    def _done(self, request: SignedInRequest, row: Environment, act: Callable[[], Any], success: str) -> HttpResponse:
+        try:
+            granted = act()
+        except DomainError as refusal:
+            if request.htmx:
+                raise
+            messages.error(request, refusal.message)
+            return redirect("workers:job", row.pk)
         if request.htmx:
-            raise
-        messages.error(request, refusal.message)
-        return redirect("workers:job", environment.pk)
-    if request.htmx:
-        return _panel(request, _own(request, environment.pk))
-    pending = _("The cluster administrators were asked.")
-    messages.info(request, success or (_("The time limit was extended.") if granted else pending))
-    return redirect("workers:job", environment.pk)
+            return _panel(request, self.row(request, row.pk, "editable_by"))
+        pending = gettext("The cluster administrators were asked.")
+        messages.info(request, success or (gettext("The time limit was extended.") if granted else pending))
+        return redirect("workers:job", row.pk)
 
 
 def _panel(request: SignedInRequest, environment: Environment) -> HttpResponse:
     shown = job_page.panels(environment.job, request.user, only="environment")
     return render(request, "workers/_panels.html", {"job": environment.job, "panels": shown})
-
-
-def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Environment | None]:
-    """Return initial values of the form, and the environment they come from."""
-    initial: dict[str, Any] = {"gpus_per_node": 0, "cpus": drafts.default_cpus()}
-    if version := ids.number(request.GET.get("version", "")):
-        initial["datasets"] = [version]
-    if image := ids.number(request.GET.get("image", "")):
-        initial["image"] = image
-    number = ids.number(request.GET.get("clone", ""))
-    if not number:
-        return initial, None
-    pattern = get_object_or_404(Environment.objects.visible_to(request.user).for_list(), pk=number)
-    values = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
-    places: Any = {name: value for name, value in values.items() if name in Resources.__annotations__}
-    names = ("description", "folder", "idle_hours", "image")
-    begun = {name: values[name] for name in names} | initial_of(places)
-    begun["task_type"] = TaskType.DISTRIBUTED if values["nodes"] > 1 else TaskType.REGULAR
-    return begun | {
-        "name": services.name_for(request.user),
-        "snapshot": values["code"],
-        "datasets": [version.pk for version in values["datasets"]],
-        "variables": written_variables(values["variables"]),
-        "secrets": "".join(f"{name}=\n" for name in pattern.secret_names),
-    }, pattern

@@ -15,7 +15,7 @@ from aiplatform.lib.secret_names import mask_params
 from training.experiments.models import Run
 from training.programs.models import CodeSnapshot
 
-MOST_FILES, LONGEST, MOST_LINES = 500, 200_000, 1500
+MAX_FILES, LONGEST, MAX_LINES = 500, 200_000, 1500
 MAX_BYTES = 8 << 20  # of the code of all compared runs
 
 
@@ -64,7 +64,7 @@ def _differences(
     mine: Mapping[str, bytes | None], theirs: Mapping[str, bytes | None], limits: Limits
 ) -> list[FileDifference]:
     differences: list[FileDifference] = []
-    left = MOST_LINES
+    left = MAX_LINES
     for path in sorted({*mine, *theirs}):
         before, after = mine.get(path, b""), theirs.get(path, b"")
         if before is None or after is None:
@@ -123,7 +123,7 @@ def _files(code: CodeSnapshot, limits: Limits) -> Iterator[tuple[str, bytes | No
     """Yield the files in the order of their names; None for the content of those beyond the limit."""
     try:
         for number, path in enumerate(walk_beneath(code.path, lenient=True)):
-            if number >= MOST_FILES:
+            if number >= MAX_FILES:
                 return
             if limits.bytes <= 0:
                 yield path, None

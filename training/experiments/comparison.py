@@ -24,7 +24,7 @@ from training.presets.catalog import PRESETS
 from workers.core.models import Curve, Figures, Job
 from workers.jobs.output import media, point_files
 
-MOST_RUNS, MOST_KEYS, MOST_PARAMS = 20, 12, 1000
+MAX_RUNS, MAX_KEYS, MAX_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000
 AXES = ("step", "time", "epoch")
 
@@ -66,8 +66,8 @@ def chosen(user: User, numbers: Iterable[int], *, trainings: Iterable[int] = ())
     wanted, trained = list(dict.fromkeys(numbers)), list(dict.fromkeys(trainings))
     if not wanted and not trained:
         raise Invalid(_("Select the runs to compare."), field="run")
-    if len(wanted) + len(trained) > MOST_RUNS:
-        raise Invalid(_("Compare at most %(limit)s runs.") % {"limit": MOST_RUNS}, field="run")
+    if len(wanted) + len(trained) > MAX_RUNS:
+        raise Invalid(_("Compare at most %(limit)s runs.") % {"limit": MAX_RUNS}, field="run")
     rows = Run.objects.visible_to(user).for_comparison()
     by_number = {run.pk: run for run in rows.filter(Q(pk__in=wanted) | Q(job__training__in=trained))}
     of_training = {run.training.pk: run for run in by_number.values() if run.training is not None}
@@ -137,7 +137,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
         *_machines(runs),
     ]
     params_by_run = [_params(run) for run in runs]
-    names = list(dict.fromkeys(name for each in params_by_run for name in each))[:MOST_PARAMS]
+    names = list(dict.fromkeys(name for each in params_by_run for name in each))[:MAX_PARAMS]
     facts += [
         Row(name, str(param_labels.label(name)), tuple(each.get(name) for each in params_by_run)) for name in names
     ]

@@ -127,8 +127,8 @@ def _runs(request: Request) -> Sequence[Run]:
 def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
     """Return the names given by `key`, and how their curves are placed on one grid."""
     wanted = request.query_params.getlist("key")
-    if not 0 < len(wanted) <= comparison.MOST_KEYS:
-        message = _("Select 1 to %(limit)s curves as key.") % {"limit": comparison.MOST_KEYS}
+    if not 0 < len(wanted) <= comparison.MAX_KEYS:
+        message = _("Select 1 to %(limit)s curves as key.") % {"limit": comparison.MAX_KEYS}
         raise Invalid(message, field="key")
     params = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
     return wanted, {

@@ -25,7 +25,7 @@ from training.experiments.conditions import Compare, Literal
 from training.experiments.models import Param, Star, Tag
 from training.experiments.querysets import RunQuerySet
 
-LONGEST, MOST, DEEPEST = 2000, 50, 20
+LONGEST, MAX_CONDITIONS, DEEPEST = 2000, 50, 20
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<time>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?)
@@ -139,8 +139,8 @@ class _Reader:
 
     def one(self) -> Q:
         self.count += 1
-        if self.count > MOST:
-            message = _("The filter has more than %(limit)s conditions.") % {"limit": MOST}
+        if self.count > MAX_CONDITIONS:
+            message = _("The filter has more than %(limit)s conditions.") % {"limit": MAX_CONDITIONS}
             raise Invalid(message, field="filter")
         is_negated = False
         while self.takes("not"):

@@ -22,7 +22,7 @@ from training.experiments.querysets import RunQuerySet
 from workers.core.models import Curve
 from workers.core.states import FINAL
 
-MOST_RUNS, MOST_COLUMNS = 1000, 40
+MAX_RUNS, MAX_COLUMNS = 1000, 40
 USUAL_PARAMS, USUAL_FIGURES = 6, 3
 #: Facts every run has: name, what it is called, kind of its values.
 FACTS: dict[str, tuple[Any, str]] = {
@@ -145,7 +145,7 @@ def table(
     archived: bool = False,
     columns: Sequence[str] = (),
     sort: str = "-created",
-    limit: int = MOST_RUNS,
+    limit: int = MAX_RUNS,
 ) -> Table:
     """Return the table as one user sees it.
 
@@ -156,8 +156,8 @@ def table(
     Raises:
         Invalid: a filter, a column or an order that is none.
     """
-    if len(columns) > MOST_COLUMNS:
-        message = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
+    if len(columns) > MAX_COLUMNS:
+        message = _("The table shows at most %(limit)s columns.") % {"limit": MAX_COLUMNS}
         raise Invalid(message, field="column")
     matching = rows(user, text=text, archived=archived)
     ordered_runs = ordered(matching, sort).for_table(notes="notes" in columns)
@@ -192,8 +192,8 @@ def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
     with refusals:
         ordered(Run.objects.none(), sort)
     with refusals:
-        if len(columns) > MOST_COLUMNS:
-            message = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
+        if len(columns) > MAX_COLUMNS:
+            message = _("The table shows at most %(limit)s columns.") % {"limit": MAX_COLUMNS}
             raise Invalid(message, field="column")
     for name in columns:
         with refusals:

@@ -29,4 +29,4 @@ class JobTemplatesConfig(AppConfig):
             )
         )
         ownership.register(ownership.Owned("job_templates", _("Templates"), JobTemplate))
-        side_bar.register(side_bar.Source("work", navigation.entries))
+        side_bar.register(navigation.tabs)

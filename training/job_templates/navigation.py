@@ -1,4 +1,4 @@
-"""What the side bar shows of templates."""
+"""Navigation tab of job templates."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from aiplatform.frame.navigation import Tab
 
 
-def entries() -> list[Entry]:
-    """Return the navigation entry of the templates, which also covers the YAML editor."""
-    return [Entry(_("Templates"), "copy", reverse("templates:list"), Action.JOBS_VIEW, ("/expert/",), order=47)]
+def tabs() -> list[Tab]:
+    """Return the tab of the templates, which the YAML editor belongs to."""
+    return [
+        Tab(
+            "workspaces",
+            _("Templates"),
+            reverse("templates:list"),
+            Action.JOBS_VIEW,
+            ("/expert/",),
+            order=70,
+            icon="bookmark",
+        )
+    ]

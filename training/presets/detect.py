@@ -30,7 +30,7 @@ from .tiling.masks import Patch
 from .trainer import Trainer
 
 CANDIDATES = 300  # per class and image, before suppression
-MOST, MOST_OF_TILES = 300, 2000  # boxes that are answered for an image
+MAX_BOXES, MAX_BOXES_OF_TILES = 300, 2000  # boxes that are answered for an image
 LOWEST_SCORE = 0.02  # of what is scored
 FORWARD = 0.6  # of learning from an image is looking at it
 NAMING = 0.5  # weight of telling classes apart where there is an object
@@ -375,7 +375,7 @@ class Detection(shown.Shown):
             "decode": {
                 "score_threshold": params["score_threshold"],
                 "iou_threshold": params["iou_threshold"],
-                "max_detections": MOST_OF_TILES if self.tiles else MOST,
+                "max_detections": MAX_BOXES_OF_TILES if self.tiles else MAX_BOXES,
             },
             "metrics": figures,
             "params": params,

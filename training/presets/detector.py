@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from . import lite0
 
-LEAST, MOST = -4.0, 5.0  # of the logarithm of a distance in strides
+MIN_LOG_DISTANCE, MAX_LOG_DISTANCE = -4.0, 5.0  # of the logarithm of a distance in strides
 
 
 class Detector(nn.Module):
@@ -63,7 +63,9 @@ class Detector(nn.Module):
             looks = self.class_tower(features)
             frames = self.box_tower(looks)  # what it is says how large it may be
             logits.append(self.what(looks).flatten(2))
-            distances.append(self.where(frames).clamp(LEAST, MOST).exp().flatten(2) * float(stride))
+            distances.append(
+                self.where(frames).clamp(MIN_LOG_DISTANCE, MAX_LOG_DISTANCE).exp().flatten(2) * float(stride)
+            )
             fits.append(self.fit(frames).flatten(1))
         return torch.cat(logits, 2).transpose(1, 2), torch.cat(distances, 2).transpose(1, 2), torch.cat(fits, 1)
 

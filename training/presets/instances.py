@@ -107,7 +107,7 @@ class Instances(Detection):
             places = (own >= 0).nonzero()[:, 0]
             places = places[:: -(-len(places) // MAX_PLACES)] if len(places) else places
             objects = own[places]
-            drawn = objects < masks.MOST_OBJECTS
+            drawn = objects < masks.MAX_OBJECTS
             places, objects = places[drawn], objects[drawn]
             wrong = wrong + yolact.mask_loss(
                 prototypes[image], shares[image, places], shown[image], objects + 1,
@@ -230,7 +230,7 @@ class Instances(Detection):
 def _classes(numbers: np.ndarray, kinds: np.ndarray) -> np.ndarray:
     """Classes from 1 [H, W] of what each pixel shows, from the numbers of the objects there and the class of each."""
     table = np.zeros(256, np.uint8)
-    drawn = kinds[: masks.MOST_OBJECTS]
+    drawn = kinds[: masks.MAX_OBJECTS]
     table[1 : len(drawn) + 1] = drawn + 1
     table[masks.IGNORED] = masks.IGNORED
     return np.asarray(table[numbers])

@@ -24,10 +24,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from .profile_facts import MAX_NAME_LENGTH, MOST_STEPS, USUAL_STEPS, WAIT
+from .profile_facts import MAX_NAME_LENGTH, MAX_STEPS, USUAL_STEPS, WAIT
 from .step_recorder import Recorder
 
-USUAL_SKIP, MOST_SKIPPED = 5, 100_000
+USUAL_SKIP, MAX_SKIPPED_STEPS = 5, 100_000
 _END: Any = object()  # of a loader
 Item = TypeVar("Item")
 
@@ -107,7 +107,7 @@ def profile(batches: Iterable[Item] = (), *, steps: int = USUAL_STEPS, skip: int
     """
     global _recorder  # noqa: PLW0603  one process is one run
     if _recorder is None:
-        _recorder = Recorder(_within(steps, 1, MOST_STEPS, USUAL_STEPS), _within(skip, 0, MOST_SKIPPED, USUAL_SKIP))
+        _recorder = Recorder(_within(steps, 1, MAX_STEPS, USUAL_STEPS), _within(skip, 0, MAX_SKIPPED_STEPS, USUAL_SKIP))
     return Profiling(batches, _recorder)
 
 

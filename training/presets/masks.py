@@ -20,7 +20,7 @@ from . import data, image_cache, tiles
 from .tiling import runs as coco_runs
 
 GROUND, IGNORED = 0, 255
-MAX_CLASSES = MOST_OBJECTS = IGNORED - 1
+MAX_CLASSES = MAX_OBJECTS = IGNORED - 1
 MANY_IGNORED = 65_535  # where objects of an image have two bytes
 ROUND = 48  # corners of an ellipse
 BOX = "bbox"  # how annotations.json names the shape of a box
@@ -142,7 +142,7 @@ def draw(
 
 
 def draw_objects(shapes: list[Shape], size: tuple[int, int], target: tuple[int, int], *, boxes: str) -> np.ndarray:
-    """Which object each pixel shows: 1 for the first that is no crowd; those beyond MOST_OBJECTS are left out."""
+    """Which object each pixel shows: 1 for the first that is no crowd; those beyond MAX_OBJECTS are left out."""
     numbers = numbered(shapes).clip(max=IGNORED)
     return _painted(shapes, numbers.tolist(), size, target, boxes)
 

@@ -29,10 +29,10 @@ from .run import current, log_line
 
 FOLDER = "aip-media"  # below the outputs
 MAX_BYTES = 16 * 1024 * 1024  # bytes of one file
-MOST_BYTES, MOST_FILES = 256 * 1024 * 1024, 5000  # of one process; the platform keeps 256 MiB of a run
+MAX_PROCESS_BYTES, MAX_FILES = 256 * 1024 * 1024, 5000  # of one process; the platform keeps 256 MiB of a run
 MAX_SIDE_PX = 1024  # pixels of an image; of a larger array every second or third one is kept
-MOST_ROWS, MOST_COLUMNS = 1000, 50  # of a table
-MOST_VECTORS, WIDEST = 5000, 4096
+MAX_ROWS, MAX_COLUMNS = 1000, 50  # of a table
+MAX_VECTORS, WIDEST = 5000, 4096
 MAX_TEXT_BYTES = 16 * 1024
 BUCKETS = 256  # of a histogram; the platform shows 30
 
@@ -89,15 +89,15 @@ def text(name: str, words: str, step: int = 0) -> None:
 @_harmless
 def table(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], step: int = 0) -> None:
     """Show a table of at most 1,000 rows and 50 columns."""
-    cells = [[_cell(cell) for cell in list(row)[:MOST_COLUMNS]] for row in itertools.islice(rows, MOST_ROWS)]
-    data = json.dumps({"columns": [str(column) for column in columns][:MOST_COLUMNS], "rows": cells})
+    cells = [[_cell(cell) for cell in list(row)[:MAX_COLUMNS]] for row in itertools.islice(rows, MAX_ROWS)]
+    data = json.dumps({"columns": [str(column) for column in columns][:MAX_COLUMNS], "rows": cells})
     _show("table", name, step, {}, data.encode(), "json")
 
 
 @_harmless
 def embedding(name: str, vectors: Any, labels: Sequence[Any] = (), step: int = 0) -> None:
     """Show vectors as points, at most 5,000 of at most 4,096 numbers each, with a label each where there are some."""
-    rows = [[float(value) for value in row] for row in _plain(vectors)[:MOST_VECTORS]]
+    rows = [[float(value) for value in row] for row in _plain(vectors)[:MAX_VECTORS]]
     widths = {len(row) for row in rows}
     if len(widths) != 1 or not 0 < max(widths) <= WIDEST:
         raise _NotKept("vectors have equally many numbers, at most 4,096")
@@ -122,7 +122,7 @@ def _show(
         return
     if len(data) > largest:
         raise _NotKept(f"it has more than {largest // 1024**2} MiB")
-    if _written["bytes"] + len(data) > MOST_BYTES or _written["files"] >= MOST_FILES:
+    if _written["bytes"] + len(data) > MAX_PROCESS_BYTES or _written["files"] >= MAX_FILES:
         raise _NotKept("this run has shown as much as can be kept")
     folder = run.output_dir / FOLDER
     folder.mkdir(parents=True, exist_ok=True)

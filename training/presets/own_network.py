@@ -29,7 +29,7 @@ from .run import FAILED, Refused, Run
 NAME = "own"  # among the architectures
 FILE = "network.py"  # what the text is called in a traceback
 MAX_LENGTH = 300  # characters that are told of an error
-LEAST_S, LOOK_S = 60.0, 0.5  # that a network is given at least to be made; between looks at the time
+MIN_TIMEOUT_S, LOOK_S = 60.0, 0.5  # that a network is given at least to be made; between looks at the time
 RECIPE = Recipe("adamw", 1e-3, 96, (128, 64))
 
 
@@ -62,7 +62,7 @@ def watched(run: Run, params: dict[str, Any], *, part: float) -> Iterator[None]:
         part: of the budget without a step or a scored batch after which it is ended; pauses do not count. Without a
             budget it never is.
     """
-    over, limit_s = threading.Event(), max(LEAST_S, params["budget_minutes"] * 60 * part)
+    over, limit_s = threading.Event(), max(MIN_TIMEOUT_S, params["budget_minutes"] * 60 * part)
     if params["architecture"] == NAME and params["budget_minutes"]:
         threading.Thread(target=_watch, args=(over, run, limit_s), daemon=True).start()
     try:

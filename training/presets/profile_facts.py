@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "profile"
-USUAL_STEPS, MOST_STEPS = 10, 100
+USUAL_STEPS, MAX_STEPS = 10, 100
 MAX_OPERATIONS = 60
 MAX_TRACE_BYTES = 64 << 20
 MAX_NAME_LENGTH = 120

@@ -21,7 +21,7 @@ from .profile_facts import (
     FOLDER,
     FORWARD,
     MARK,
-    MOST_STEPS,
+    MAX_STEPS,
     OPTIMIZER,
     OTHER,
     PARTS,
@@ -66,7 +66,7 @@ class Clock:
 def write(trainer: Trainer) -> int:
     """Fill the folder; return the exit code."""
     trainer.run.listen()
-    wanted = min(max(int(os.environ.get("AIP_SHOW_STEPS") or USUAL_STEPS), 1), MOST_STEPS)
+    wanted = min(max(int(os.environ.get("AIP_SHOW_STEPS") or USUAL_STEPS), 1), MAX_STEPS)
     steps = _Steps(trainer)
     for _step in range(WARMING):
         steps.run()
@@ -181,6 +181,6 @@ def _facts(trainer: Trainer, clock: Clock, steps: int) -> dict[str, Any]:
         "precision": "bfloat16" if trainer.in_bfloat16 else "float32",
         "compiled": bool(trainer.params.get("compile")),
         "shares": {name: round(spent / total_s, 4) if total_s else 0.0 for name, spent in clock.spent.items()},
-        "timeline": [entry for entry in clock.line if entry["step"] < MOST_STEPS][: 8 * MOST_STEPS],
+        "timeline": [entry for entry in clock.line if entry["step"] < MAX_STEPS][: 8 * MAX_STEPS],
         "memory_mib": round(torch.cuda.max_memory_allocated() / 2**20) if on_card else None,
     }

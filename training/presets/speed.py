@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from .cores import Waiting
 
-WARMING, MOST_RUNS = 2, 30
+WARMING, MAX_RUNS = 2, 30
 MAX_DURATION_S = 0.5  # that measuring may take, beyond the first runs
 
 
@@ -39,7 +39,7 @@ def measure(model: nn.Module, file: Path, sample: Tensor) -> dict[str, Any]:
     took: list[float] = []
     waiting, began = Waiting(), time.perf_counter()
     waiting.slowdown()
-    while len(took) < MOST_RUNS and (not took or time.perf_counter() - began < MAX_DURATION_S):
+    while len(took) < MAX_RUNS and (not took or time.perf_counter() - began < MAX_DURATION_S):
         started = time.perf_counter()
         session.run(None, inputs)
         took.append(time.perf_counter() - started)

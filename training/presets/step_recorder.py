@@ -21,7 +21,7 @@ from .run import current, log_line
 
 MAX_DURATION_S = 60.0  # the watched steps end with the one in which this is reached: what torch notes lies in memory
 MAX_NAMED = 12
-STEPS_DRAWN, MOST_DRAWN = 8, 50  # of the time line, and stretches of each
+STEPS_DRAWN, MAX_INTERVALS = 8, 50  # of the time line, and stretches of each
 SKIPPING, PLAIN, WATCHED, OVER = "skipping", "plain", "watched", "over"
 
 
@@ -291,7 +291,7 @@ def _named(shares: dict[str, float]) -> dict[str, float]:
 def _line(steps: list[tuple[int, int]], pieces: list[list[Span]]) -> Iterator[dict[str, Any]]:
     """Yield the first steps as they are drawn."""
     for number, own in enumerate(pieces[:STEPS_DRAWN]):
-        for piece in sorted(sorted(own, key=lambda span: span.begin - span.end)[:MOST_DRAWN]):
+        for piece in sorted(sorted(own, key=lambda span: span.begin - span.end)[:MAX_INTERVALS]):
             part = piece.part if piece.part in PARTS else OTHER
             begin_ms = _ms(piece.begin - steps[0][0])
             yield {"step": number, "part": part, "begin_ms": begin_ms, "ms": _ms(piece.end - piece.begin)}

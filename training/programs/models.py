@@ -1,4 +1,4 @@
-"""Table of code snapshots."""
+"""Table of code snapshots, and the columns of all jobs that run a user's program."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.querysets import OwnedQuerySet
+from datasets.models import DatasetVersion
 
 
 class CodeSnapshot(models.Model):
@@ -35,3 +36,33 @@ class CodeSnapshot(models.Model):
     @property
     def path(self) -> Path:
         return Path(settings.DATA_ROOT) / "code" / self.id
+
+
+class ProgramRow(models.Model):
+    """What the rows of all jobs that run a user's program have; how one runs is its `job`, its data are `inputs`."""
+
+    variables = models.JSONField(_("environment variables"), default=dict)  # {"NAME": "value"}
+    secrets = models.TextField(blank=True, editable=False)  # more of them, see aiplatform.lib.sealed
+    secret_names = models.JSONField(default=list, editable=False)
+
+    class Meta:
+        abstract = True
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        name: str = self.job.name  # type: ignore[attr-defined]  # each kind has the relation
+        return name
+
+
+class DatasetInput(models.Model):
+    """A dataset version that a program reads, under inputs/ by its name."""
+
+    name = models.CharField(max_length=60)  # "cells v2", also after the version is gone
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        abstract = True
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.name

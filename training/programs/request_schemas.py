@@ -6,13 +6,13 @@ A kind says it once from its app's `AppConfig.ready()`. A request is the body of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
-from django import forms
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
+from rest_framework.fields import empty
 from rest_framework.serializers import Serializer
 
 from accounts.access.permissions import Action
@@ -21,48 +21,145 @@ from aiplatform.lib import read_once
 from aiplatform.lib.api import parse_request
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from aiplatform.lib.registry import Registry
+from training.programs import request_body, request_initial, request_secrets
+from training.programs.input_fields import written_variables
+from training.programs.requests import default_cpus
+from training.programs.serializers import CODE_FIELDS, with_code
 from workers.core import kinds
 from workers.core.models import Job
+from workers.jobs.following import FIELDS
+from workers.jobs.forms import following
+from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
 
 Request = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
 class RequestSchema:
-    """How jobs of one kind are requested.
+    """How jobs of one kind are requested: a kind declares what it has, and overrides what it does otherwise.
 
     Attributes:
         kind: name of the job kind.
+        model: its rows, each with its `job`.
+        request: the class of the requests that its service takes.
+        service: the module with `submit`, `check`, `check_parts` and `as_request`.
         serializer: of the body of its API route.
-        form: its form, made as `form(data, user=…, initial=…)`.
-        of_form: the request that a valid or half-valid form says.
-        initial: initial values of the form for a request.
-        has: whether a job of the kind was requested by it, and not by the platform itself.
-        of_job: the request that would make this job again; its secrets by name, their values empty.
-        check: refuses what `submit` would refuse, given what the serializer read; returns what it asks for.
-        check_parts: refuses parts of it, as `sent` takes it.
-        submit: queues it and returns the job, of an array the first.
+        form_class: its form.
+        plain: fields that are in a request as they are in the form.
         secrets: the field whose values are secret, "" where there is none.
-        variables: the field of variables that anybody may read.
-        parameters: the field of its program's parameters, which anybody may read; "" where there is none.
+        variables: the field of variables that every reader may see.
+        parameters: the field of its program's parameters, which every reader may see; "" where there is none.
         command_lines: the fields that are command lines.
     """
 
     kind: str
+    model: Any
+    request: Callable[..., Any]
+    service: Any
     serializer: type[Serializer[Any]]
-    form: Callable[..., forms.Form]
-    of_form: Callable[[Any], dict[str, Any]]
-    initial: Callable[[User, Request], dict[str, Any]]
-    has: Callable[[Job], bool]
-    of_job: Callable[[Job], dict[str, Any]]
-    check: Callable[[User, dict[str, Any]], Resources]
-    check_parts: Callable[..., object]
-    submit: Callable[[User, dict[str, Any]], Job]
-    secrets: str = "secrets"
-    variables: str = "variables"
-    parameters: str = ""
+    form_class: Any
+    plain: tuple[str, ...]
+    secrets = "secrets"
+    variables = "variables"
+    parameters = ""
     command_lines: tuple[str, ...] = ("command", "worker_command")
+
+    # what subclasses may override
+
+    def more_of_form(self, form: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Further fields of the request of a form, with its data as typed."""
+        return {}
+
+    def more_initial(self, user: User, request: Request) -> dict[str, Any]:
+        """Further initial values of the form for a request, which has all its fields and may be partly invalid."""
+        return {}
+
+    def more_of_clone(self, user: User, row: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Further initial values of the form for a row, and the request that its service makes of it."""
+        return {}
+
+    # requests and forms
+
+    def form(self, data: Any = None, files: Any = None, *, user: User, initial: Any = None) -> Any:
+        """A form, empty without `data`."""
+        return self.form_class(data, files, user=user, initial=initial)
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The values of the fields that a request may leave out."""
+        fields = self.serializer._declared_fields
+        defaults = {name: field.default for name, field in fields.items() if field.default is not empty}
+        return {name: default() if callable(default) else default for name, default in defaults.items()}
+
+    def of_form(self, form: Any) -> dict[str, Any]:
+        """Return the request of a form; refused values are kept as typed."""
+        data = request_body.typed(form)
+        request = request_body.of_form(form, data, self.plain) | self.more_of_form(form, data)
+        if hasattr(form, "following"):
+            request |= request_body.of_following(form.following())
+        return request_body.shortened(request, self.defaults)
+
+    def initial(self, user: User, request: Request) -> dict[str, Any]:
+        """Return initial values of the form for a request, which may be partly invalid."""
+        values = self.defaults | {"cpus": default_cpus()} | dict(request)
+        begun = {name: values[name] for name in (*self.plain, "retries", "retry_pause_s") if name in values}
+        jobs = {name: request_body.words_of(values[name]) for name in FIELDS if name in values}
+        return begun | request_initial.shared(user, values) | jobs | self.more_initial(user, values)
+
+    def initial_of_clone(self, user: User, row: Any) -> dict[str, Any]:
+        """Return initial values of the form for a program like that of `row`, as the user may copy it."""
+        values = self.service.as_request(row)
+        values = request_secrets.as_known_to(user, row.job, values, lines=self.command_lines)
+        resources: Any = {name: value for name, value in values.items() if name in Resources.__annotations__}
+        return {
+            **{name: values[name] for name in (*self.plain, "image") if name in values},
+            **initial_of(resources),
+            **(following.initial_of(row.job) if "following" in values else {}),
+            "snapshot": values["code"],
+            "datasets": [version.pk for version in values["datasets"]],
+            "variables": written_variables(values["variables"]),
+            "secrets": "".join(f"{name}=\n" for name in row.secret_names),
+            **self.more_of_clone(user, row, values),
+        }
+
+    # jobs
+
+    def has(self, job: Job) -> bool:
+        """Whether a job was requested by this schema, and not by the platform itself."""
+        return bool(self.model.objects.filter(job=job).exists())
+
+    def of_job(self, job: Job) -> dict[str, Any]:
+        """Return the request that would make a job again; secrets by name, to be entered again."""
+        row = self.model.objects.for_list().get(job=job)
+        values = self.service.as_request(row)
+        request = request_body.of_request(values, row.secret_names)
+        retries = request_body.of_retries(values["following"]) if "following" in values else {}
+        return request_body.shortened(self.shown(row, request | retries), self.defaults)
+
+    def shown(self, row: Any, request: dict[str, Any]) -> dict[str, Any]:
+        """The request of a job as text; may leave out more than the values of its secrets."""
+        return request
+
+    def read(self, user: User, data: dict[str, Any]) -> Any:
+        """Return the service's request for what the serializer read, with its code as a snapshot."""
+        return self.request(**with_code(user, data, lambda fields: self.check(user, fields)))
+
+    def check(self, user: User, data: dict[str, Any]) -> Resources:
+        """Refuse what `submit` would refuse, given what the serializer read; return its resources."""
+        fields = {name: value for name, value in data.items() if name not in CODE_FIELDS}
+        resources: Resources = self.service.check(user, self.request(**fields))
+        return resources
+
+    @property
+    def check_parts(self) -> Callable[..., object]:
+        """Refuses parts of a request, as `aiplatform.lib.api.parse_request` takes it."""
+        parts: Callable[..., object] = self.service.check_parts
+        return parts
+
+    def submit(self, user: User, data: dict[str, Any]) -> Job:
+        """Queue a request and return its job, of an array the first."""
+        job: Job = self.service.submit(user=user, request=self.read(user, data)).job
+        return job
 
     @property
     def label(self) -> str:

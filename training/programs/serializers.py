@@ -1,4 +1,4 @@
-"""What jobs with somebody's own code take by the API: code in one of four ways, data, variables, secrets."""
+"""What jobs that run a user's program take and answer by the API."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from accounts.models import User
-from aiplatform.lib.api import VisibleField
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import StrictMixin, VisibleField
 from aiplatform.lib.errors import Refusals
+from aiplatform.lib.secret_names import mask_params
 from datasets.models import DatasetVersion, Upload
-from training.programs import snapshots
+from training.programs import script, snapshots
 from training.programs.models import CodeSnapshot
+from workers.images.models import Image
+from workers.jobs.api.resource_request import ResourcesIn, RootIn
 
 CODE_FIELDS = ("code_upload", "code_archive", "home_path")
 
@@ -39,6 +43,58 @@ class InputsIn(serializers.Serializer[Any]):
         if len(ways) > 1:
             raise serializers.ValidationError({ways[1]: [_("Specify the code in only one way.")]})
         return attrs
+
+
+class ProgramIn(StrictMixin, InputsIn, RootIn, ResourcesIn):
+    """The fields of `ProgramRequest`."""
+
+    name = serializers.CharField(
+        max_length=100, default="", allow_blank=True, help_text="Leave empty to derive a name."
+    )
+    image = VisibleField(Image, to_use=True, required=False, allow_null=True, default=None)
+
+
+class ProgramOut(OutMixin, serializers.ModelSerializer[Any]):
+    """What all jobs that run a user's program answer; `url` is the page of the job."""
+
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField(source="job.name")
+    owner = serializers.CharField(source="job.owner.username")
+    state = serializers.CharField(source="job.state")
+    sentence = serializers.CharField(source="job.message")
+    image = serializers.SerializerMethodField(help_text='{"id", "name"}; the id is null where it was deleted.')
+    variables = serializers.SerializerMethodField()
+    secrets = serializers.ListField(child=serializers.CharField(), source="secret_names", help_text="Their names.")
+    datasets = serializers.SerializerMethodField(help_text='[{"id", "name"}]; the id is null where it was deleted.')
+    created_at = serializers.DateTimeField(source="job.created_at")
+    ended_at = serializers.DateTimeField(source="job.ended_at")
+    url = serializers.SerializerMethodField()
+
+    def get_image(self, row: Any) -> dict[str, Any] | None:
+        use = getattr(row.job, "image_use", None)
+        return {"id": use.image_id, "name": use.name} if use else None
+
+    def get_variables(self, row: Any) -> dict[str, str]:
+        return mask_params(row.variables)
+
+    def get_datasets(self, row: Any) -> list[dict[str, Any]]:
+        return [{"id": used.version_id, "name": used.name} for used in row.inputs.all()]
+
+    def get_url(self, row: Any) -> str:
+        return f"/jobs/{row.pk}/"
+
+
+class ScriptOut(serializers.Serializer[Any]):
+    """The command lines of a program, with their secrets masked."""
+
+    command = serializers.SerializerMethodField()
+    worker_command = serializers.SerializerMethodField()
+
+    def get_command(self, row: Any) -> str:
+        return script.shown(row.script)
+
+    def get_worker_command(self, row: Any) -> str:
+        return script.shown(row.worker_script)
 
 
 def with_code(user: User, data: dict[str, Any], check: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:

@@ -5,28 +5,26 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from django.db import transaction
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
-from training.programs.serializers import CODE_FIELDS, with_code
+from aiplatform.objects.viewsets import object_action
+from training.programs.api import ProgramViewSet
+from training.programs.serializers import CODE_FIELDS
 from training.runs import checkpoints, drafts, folds, jobs, previews, profiles, results, steering
+from training.runs.filters import TrainingFilters
 from training.runs.models import TrainingJob
-from training.runs.orders import ORDERING
+from training.runs.request_schema import SCHEMA
 from training.runs.serializers import (
     CheckpointOut,
     CrossValidationOut,
     LayersIn,
-    PreviewIn,
     ProfileIn,
     ProfileOut,
     RestoreIn,
@@ -34,39 +32,23 @@ from training.runs.serializers import (
     TrainingIn,
     TrainingOut,
 )
-from workers.core.states import GROUPS, JobState
 from workers.jobs.output import files as output_files
 from workers.jobs.output import logs, metrics
 from workers.jobs.output.api import attempt_scope as asked
 from workers.jobs.output.api.files import OutputOut
-from workers.scheduling import preview
+from workers.jobs.resource_request import Resources
 
 
-class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class TrainingViewSet(ProgramViewSet):
+    request_schema, filters = SCHEMA, TrainingFilters
+    serializer_class, list_serializer_class, create_serializer_class = TrainingDetailOut, TrainingOut, TrainingIn
+    view_permission, change_permission = Action.TRAINING_VIEW, Action.TRAINING_SUBMIT
     needs = {
-        "list": Action.TRAINING_VIEW,
-        "retrieve": Action.TRAINING_VIEW,
-        "create": Action.TRAINING_SUBMIT,
-        "preview": Action.TRAINING_SUBMIT,
-        "pause": Action.TRAINING_CONTROL,
-        "resume": Action.TRAINING_CONTROL,
-        "suspend": Action.TRAINING_CONTROL,
-        "finish": Action.TRAINING_CONTROL,
-        "stop": Action.TRAINING_CONTROL,
-        "restore": Action.TRAINING_CONTROL,
-        "layers": Action.TRAINING_SUBMIT,
-        "profile": Action.TRAINING_SUBMIT,
-        "read_profile": Action.TRAINING_VIEW,
-        "checkpoints": Action.TRAINING_VIEW,
-        "cross_validation": Action.TRAINING_VIEW,
-        "files": Action.TRAINING_VIEW,
-        "file_content": Action.TRAINING_VIEW,
-        "file_zip": Action.TRAINING_VIEW,
-        "log": Action.TRAINING_VIEW,
-        "metrics": Action.TRAINING_VIEW,
+        **dict.fromkeys(("pause", "resume", "suspend", "finish", "stop", "restore"), Action.TRAINING_CONTROL),
+        **dict.fromkeys(("read_profile", "checkpoints", "cross_validation", "log", "metrics"), Action.TRAINING_VIEW),
+        **dict.fromkeys(("files", "file_content", "file_zip"), Action.TRAINING_VIEW),
     }
     asks = {
-        "list": ("state", "search"),
         "files": ("attempt",),
         "file_content": ("path", "attempt"),
         "file_zip": ("attempt",),
@@ -74,16 +56,6 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "metrics": ("key", "attempt"),
     }
     asks_many = ("key",)
-    orders = ORDERING
-    serializer_class = TrainingOut
-
-    def get_queryset(self) -> Any:
-        rows = TrainingJob.objects.visible_to(self.request.user).for_list()
-        if self.action == "list":
-            params = queries.read_filters(self.request)
-            state = queries.read_choice(params, "state", *GROUPS, *JobState.values)
-            rows = rows.in_state(state).named_like(params.get("search", "")[:100])
-        return rows
 
     def paginate_queryset(self, queryset: Any) -> Any:
         trainings = super().paginate_queryset(queryset)
@@ -95,85 +67,47 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         results.add_newest_metrics([training])
         return training
 
-    def get_serializer_class(self) -> Any:
-        return TrainingOut if self.action == "list" else TrainingDetailOut
+    def answer(self, row: TrainingJob, status: int = 200) -> Response:
+        return Response(self.get_serializer(row).data, status=status)
 
-    def answer(self, training: TrainingJob, status: int = 200) -> Response:
-        return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=status)
+    def preview_resources(self, data: dict[str, Any]) -> Resources:
+        fields = {name: value for name, value in data.items() if name not in CODE_FIELDS}
+        return drafts.check(self.request.user, drafts.TrainingRequest(**fields)).resources
 
-    @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
-    @once_in_parts
-    def create(self, request: ApiRequest) -> Response:
-        data = parse_request(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        training_request = request_of(request.user, data)
-        with transaction.atomic():
-            return store_response(request, self.answer(jobs.submit(user=request.user, request=training_request), 201))
+    @object_action(status=202)
+    def pause(self, training: TrainingJob) -> TrainingJob:
+        return steering.steer(training, "pause", by=self.request.user)
 
-    @extend_schema(request=PreviewIn)
-    @action(detail=False, methods=["post"])
-    def preview(self, request: ApiRequest) -> Response:
-        """Whether it is right and whether it would start now; queues nothing."""
-        data = parse_request(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        for name in CODE_FIELDS:
-            data.pop(name)
-        draft = drafts.check(request.user, drafts.TrainingRequest(**data))
-        return Response(dataclasses.asdict(preview.preview_request(request.user, draft.resources, kind=jobs.KIND)))
+    @object_action(status=202, url_path="continue")
+    def resume(self, training: TrainingJob) -> TrainingJob:
+        return steering.steer(training, "continue", by=self.request.user)
 
-    def _steer(self, request: ApiRequest, verb: str) -> Response:
-        return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)
-
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    def pause(self, request: ApiRequest, pk: str) -> Response:
-        return self._steer(request, "pause")
-
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"], url_path="continue")
-    def resume(self, request: ApiRequest, pk: str) -> Response:
-        return self._steer(request, "continue")
-
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    def suspend(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(status=202)
+    def suspend(self, training: TrainingJob) -> TrainingJob:
         """Let it save and give its devices back; it waits, paused, until it is continued."""
-        return self._steer(request, "suspend")
+        return steering.steer(training, "suspend", by=self.request.user)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    def finish(self, request: ApiRequest, pk: str) -> Response:
-        return self._steer(request, "finish")
+    @object_action(status=202)
+    def finish(self, training: TrainingJob) -> TrainingJob:
+        return steering.steer(training, "finish", by=self.request.user)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
-        return self._steer(request, "stop")
+    @object_action(status=202)
+    def stop(self, training: TrainingJob) -> TrainingJob:
+        return steering.steer(training, "stop", by=self.request.user)
 
-    @extend_schema(request=RestoreIn)
-    @action(detail=True, methods=["post"])
-    @once
-    def restore(self, request: ApiRequest, pk: str) -> Response:
-        serializer = RestoreIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return self.answer(jobs.restore(self.get_object(), by=request.user, **serializer.validated_data), 202)
+    @object_action(RestoreIn, status=202, once=True)
+    def restore(self, training: TrainingJob, **values: Any) -> TrainingJob:
+        return jobs.restore(training, by=self.request.user, **values)
 
-    @extend_schema(request=LayersIn, responses={201: TrainingDetailOut})
-    @action(detail=True, methods=["post"])
-    @once
-    def layers(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(LayersIn, status=201, once=True)
+    def layers(self, training: TrainingJob, **values: Any) -> TrainingJob:
         """Look into its layers by a short job, which leaves layers/layers.json and pictures among its files."""
-        serializer = LayersIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return self.answer(previews.layers(self.get_object(), by=request.user, **serializer.validated_data), 201)
+        return previews.layers(training, by=self.request.user, **values)
 
-    @extend_schema(request=ProfileIn, responses={201: TrainingDetailOut})
-    @action(detail=True, methods=["post"])
-    @once
-    def profile(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(ProfileIn, status=201, once=True)
+    def profile(self, training: TrainingJob, **values: Any) -> TrainingJob:
         """Profile some of its steps by a short job, which leaves profile/profile.json among its files."""
-        training = self.get_object()
-        return self.answer(
-            previews.profile(training, by=request.user, **parse_request(ProfileIn(data=request.data))), 201
-        )
+        return previews.profile(training, by=self.request.user, **values)
 
     @extend_schema(responses=ProfileOut)
     @profile.mapping.get
@@ -242,8 +176,4 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 def request_of(user: Any, data: dict[str, Any]) -> drafts.TrainingRequest:
     """Build the request, with custom code as a snapshot from any of its sources."""
-    fields_in = {**data, "command": data["command"].strip()}
-    fields = with_code(
-        user, fields_in, lambda values: drafts.check_parts(**{name: values[name] for name in drafts.PARTS})
-    )
-    return drafts.TrainingRequest(**fields)
+    return SCHEMA.read(user, data)

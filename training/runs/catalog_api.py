@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, parse_request
+from aiplatform.lib.api import PlatformViewSet, parse_request
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import CreateObject, DeleteObject, ObjectViewSet
 from training.presets.catalog import PRESETS
 from training.runs import parameter_sets, parameters
+from training.runs.filters import ParameterSetFilters
 from training.runs.models import ParameterSet
 from training.runs.serializers import ParameterSetIn, ParameterSetOut, ParameterSetVersionOut, PresetOut
 
@@ -40,30 +41,20 @@ class PresetViewSet(PlatformViewSet):
         return Response(PresetOut(PRESETS[pk]).data)
 
 
-class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
-    needs = {
-        "list": Action.TRAINING_VIEW,
-        "retrieve": Action.TRAINING_VIEW,
-        "create": Action.TRAINING_SUBMIT,
-        "update": Action.TRAINING_SUBMIT,
-        "destroy": Action.TRAINING_SUBMIT,
-        "versions": Action.TRAINING_VIEW,
-    }
-    asks = {"list": ("search",)}
-    serializer_class = ParameterSetOut
+class ParameterSetViewSet(CreateObject, DeleteObject, ObjectViewSet):
+    view_permission, change_permission = Action.TRAINING_VIEW, Action.TRAINING_SUBMIT
+    needs = {"update": Action.TRAINING_SUBMIT, "versions": Action.TRAINING_VIEW}
+    serializer_class, create_serializer_class = ParameterSetOut, ParameterSetIn
+    filters = ParameterSetFilters
 
-    def get_queryset(self) -> Any:
-        rows = ParameterSet.objects
-        if self.action in ("update", "destroy"):
-            return rows.editable_by(self.request.user)
-        visible = rows.visible_to(self.request.user).select_related("owner")
-        return visible.named_like(self.request.query_params.get("search", "")[:100])
+    def service_check(self) -> Any:
+        return partial(parameter_sets.check_name, user=self.request.user)
 
-    @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        data = parse_request(ParameterSetIn(data=request.data), parameter_sets.check_name, user=request.user)
-        return Response(ParameterSetOut(parameter_sets.save(user=request.user, **data)).data, status=201)
+    def create_object(self, **values: Any) -> ParameterSet:
+        return parameter_sets.save(user=self.request.user, **values)
+
+    def delete_object(self, row: ParameterSet) -> None:
+        row.delete()
 
     @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
     def update(self, request: ApiRequest, pk: str) -> Response:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import sealed, shell_words
+from aiplatform.lib import shell_words
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
-from training.programs import data_checks, layout, program, run_inputs, script, snapshots
+from training.programs import data_checks, layout, program, requests, run_inputs, script, snapshots
 from training.programs import variables as environment
 from training.programs.launchers import Launcher
 from training.runs import parameters
@@ -48,11 +48,7 @@ def check_parts(
             if text:
                 script.check(text, field=field)
     with refusals:
-        environment.check(variables or {}, field="variables")
-    with refusals:
-        environment.check(secrets or {}, field="secrets")
-    with refusals:
-        environment.check_secrets(secrets or {}, variables or {})
+        requests.check_environment(variables, secrets)
     refusals.end()
 
 
@@ -97,16 +93,14 @@ def apply_request(training: TrainingJob, user: User, request: TrainingRequest) -
     with refusals:
         _check_data(user, request)
     refusals.end()
-    training.code = request.code
+    for name, value in request.columns(user).items():
+        setattr(training, name, value)
     training.arguments = request.arguments.strip() if training.start_file else ""
     training.output_path = check_output_path(request.output_path)
     training.writes_checkpoints = request.writes_checkpoints
     training.script = script.normalised(request.command)
     training.worker_script = script.normalised(request.worker_command)
     training.launcher = request.launcher or (Launcher.ONCE if training.script else "")
-    training.variables = dict(request.variables)
-    training.secrets = sealed.seal(environment.with_stored(user, request.secrets))
-    training.secret_names = sorted(request.secrets)
     if training.launcher in (
         "",
         Launcher.ONCE,
@@ -211,9 +205,8 @@ def spec(training: TrainingJob, datasets: Sequence[DatasetVersion], *, nodes: in
         "arguments": training.arguments,
         "output_path": training.output_path,
         "writes_checkpoints": training.writes_checkpoints,
+        **requests.code_spec(training.code),
     }
-    if training.code:
-        result["code"] = {"id": training.code.pk, "origin": training.code.origin, "files": training.code.files}
     if datasets:
         result["datasets"] = run_inputs.spec(datasets)
     return result | {name: value for name, value in program.spec(training, nodes=nodes).items() if value}

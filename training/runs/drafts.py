@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid, Refusals
-from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.catalog.task_kinds import TASKS, preset_for
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs import data_checks
-from training.programs.models import CodeSnapshot
+from training.programs.requests import ProgramRequest, check_name
 from training.runs import custom_code, explicit_mode, extra_options, parameters, pretrained_weights
 from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
 from workers.core.device_kinds import CPU, GPU
-from workers.core.models import Device, Node, VirtualCluster
-from workers.images.models import Image
-from workers.images.store import compatibility
-from workers.jobs.following import NOTHING, Following
+from workers.core.models import Device
 from workers.jobs.resource_request import Resources, check_priority, cluster_for
 
-DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
 MAX_NAME = 100
 SWITCHES = {"keep_ms": "keep_ms", "show_step": "show_steps", "no_step": "no_steps"}
 """Additional parameters that are parameters of a preset, where it has them."""
@@ -42,80 +34,51 @@ PARTS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingRequest:
-    """A requested training.
+class TrainingRequest(ProgramRequest):
+    """A requested training; code, image, variables, secrets and datasets are for custom code alone.
 
     Args:
-        name: "" takes one of data and preset, or of what own code runs.
         version: what it learns from; own code may do without, and take data that is not annotated.
         data_comes: the data is on its way, see `planned`; what depends on it is not looked at.
-        cluster: None takes the person's current one.
         preset: "" with no code takes the preset made for the data's labels.
         params: overrides of the preset's defaults, or all parameters of own code.
         set_version: the parameter set that `params` were begun from; a note, it changes none of them.
         eval_version: a second dataset for own code; presets score on a split of the first.
-        code, start_file: own code, where no preset is named.
+        start_file: of own code, where no preset is named.
         command: a line or a script for bash, in place of a start file; it needs no code.
         worker_command: what the machines beside the first run; "" the same.
         launcher: how each machine starts own code, see `programs.layout`; "" starts a start file once, or by torchrun
             where it has several processes or machines.
-        image: where programs of own code come from; None: the platform's own.
-        variables, secrets: environment of own code; secrets are kept encrypted and starred out in the log.
-        datasets: further data for own code.
-        following: jobs that come first, and retries.
         arguments: words after the start file; `{resume} {data} {output} {params}` become paths.
         writes_checkpoints: own code keeps to the checkpoint protocol, so it can be restored.
         extra: additional parameters as one line, see `additional`.
         output_path: folder in the code whose content counts as the job's outputs.
         gpus_per_node: 0 trains on CPU; None takes a GPU where there are any and the preset can use one.
         processes: per node; 0 means one per card for a preset, and one for own code, which runs as it is.
-        cpus: cores per node; None chooses.
-        root_inside: for own code of people who may, see `workers.jobs.root_rights`.
-        share, card_memory_mib, memory_mib, max_disk_bytes, priority, preemptible, max_runtime: see `Resources`.
         explicit: large-scale mode, see `explicit_mode.check`.
         parent: the training this one was made from.
     """
 
-    name: str = ""
     version: DatasetVersion | None = None
     data_comes: bool = False
-    cluster: VirtualCluster | None = None
     description: str = ""
     preset: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     set_version: ParameterSetVersion | None = None
-    code: CodeSnapshot | None = None
     start_file: str = ""
     command: str = ""
     worker_command: str = ""
     launcher: str = ""
-    image: Image | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict)
     arguments: str = ""
     writes_checkpoints: bool = False
     extra: str = ""
     output_path: str = ""
     eval_version: DatasetVersion | None = None
-    datasets: Sequence[DatasetVersion] = ()
-    nodes: int = 1
     min_nodes: int = 0
     gpus_per_node: int | None = None
-    device_kind: str = "gpu"
-    device_model: str = ""
     processes: int = 0
-    cpus: float | None = None
-    share: int = 8
-    card_memory_mib: int = 0
-    memory_mib: int = 0
-    max_disk_bytes: int | None = None
-    priority: int = 0
-    preemptible: bool = False
-    root_inside: bool = False
-    max_runtime: timedelta | None = None
     explicit: bool = False
     parent: TrainingJob | None = None
-    following: Following = NOTHING
 
     @property
     def is_own_code(self) -> bool:
@@ -144,7 +107,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
     with refusals:
         check_name(request.name)
     with refusals:
-        cluster = cluster_for(user, request.cluster)
+        cluster_for(user, request.cluster)
     with refusals:
         preset = _preset(request)
     with refusals:
@@ -186,34 +149,17 @@ def check(user: User, request: TrainingRequest) -> Draft:
     refusals.end()
     look = "preview" if switches.get("show_batch") else ""
     name = request.name or _name_for(user, request, preset.name if preset else "", look)
-    return Draft(name, training, _resources(request, cluster, gpus))
+    return Draft(name, training, _resources(user, request, gpus))
 
 
 def resources_of(user: User, request: TrainingRequest) -> Resources:
     """What a request asks of the machines, whatever else is wrong with it."""
     name = request.preset or (request.version and not request.is_own_code and preset_for(request.version)) or ""
-    return _resources(request, cluster_for(user, request.cluster), _cards(request, {}, PRESETS.get(name)))
+    return _resources(user, request, _cards(request, {}, PRESETS.get(name)))
 
 
-def _resources(request: TrainingRequest, cluster: VirtualCluster, gpus: int) -> Resources:
-    return {
-        "cluster": cluster,
-        "nodes": request.nodes,
-        "min_nodes": request.min_nodes,
-        "gpus_per_node": gpus,
-        "device_kind": request.device_kind,
-        "device_model": request.device_model,
-        "needs": compatibility.needs_of(request.image).as_row(),
-        "share": request.share,
-        "card_memory_mib": request.card_memory_mib,
-        "cpus": request.cpus if request.cpus is not None else default_cpus(),
-        "memory_mib": request.memory_mib,
-        "max_disk_bytes": request.max_disk_bytes,
-        "priority": request.priority,
-        "preemptible": request.preemptible,
-        "root_inside": request.root_inside,
-        "max_runtime": request.max_runtime,
-    }
+def _resources(user: User, request: TrainingRequest, gpus: int) -> Resources:
+    return {**replace(request, gpus_per_node=gpus).resources(user), "min_nodes": request.min_nodes}
 
 
 def check_parts(
@@ -242,12 +188,6 @@ def check_parts(
     with refusals:
         _check_processes(processes)
     refusals.end()
-
-
-def check_name(name: str) -> None:
-    """Refuse odd characters; "" is a name to be made."""
-    if name and not re.fullmatch(TITLE.regex, name):
-        raise Invalid(str(TITLE.message), field="name")
 
 
 def parse_switches(line: str) -> dict[str, Any]:
@@ -392,9 +332,3 @@ def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset
     if requested is not None:
         return requested
     return default_gpus(preset, request.device_kind)
-
-
-def default_cpus() -> float:
-    """Return the default CPU cores of a training: up to four, never more than the largest node has."""
-    largest = Node.objects.aggregate(most=Max("cpu_cores"))["most"]
-    return min(DEFAULT_CPUS, float(largest or 1))

@@ -18,16 +18,13 @@ from training.catalog.version_fields import VersionChoice, VersionChoices
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs import script
-from training.programs.code_fields import CodeFields
-from training.programs.input_fields import InputFields
+from training.programs.forms import CODE_LINES, OutputFields, ProgramForm
 from training.programs.launchers import HELP, Launcher
 from training.programs.pairs import read_pairs
 from training.runs import explicit_mode, parameter_sets
 from training.runs.models import ParameterSet, ParameterSetVersion
 from training.runs.param_fields import ParamFields
-from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import FollowingFields
-from workers.jobs.forms.resource_request import ResourceForm
 
 OWN = "own"
 
@@ -45,20 +42,14 @@ SHOWN_FOR_OWN = (*OWN_FIELDS, "pairs", "datasets", "code_archive", "home_path", 
 SHOWN_FOR_PRESETS = ("upload_id", "set_version")
 
 
-class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, ResourceForm):
+class SubmitForm(ParamFields, OutputFields, FollowingFields, ProgramForm):
     """A training in three blocks: what, on which data, on which cards."""
 
     keeps_files = ("code_archive",)  # as a snapshot, see `take_code`
     shares_usual_fields = True
-    offers_root = True
+    folded = ("variables", "secrets", "output_path", "writes_checkpoints", "pairs")
+    several = ("launcher", "worker_command")
     root_of = OWN  # it stands there for own code alone
-    name = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=100,
-        required=False,
-        validators=[TITLE],
-        help_text=gettext_lazy("Leave empty to derive it from dataset and preset, or from the program."),
-    )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
     preset = forms.ChoiceField(label=gettext_lazy("Program"), choices=[], widget=forms.RadioSelect)
     start_file = forms.CharField(
@@ -79,17 +70,10 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         label=gettext_lazy("or a command line"),
         max_length=script.MAX_LENGTH,
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
+        widget=forms.Textarea(attrs={"rows": 3, **CODE_LINES}),
         help_text=gettext_lazy(
             "A command or a bash script, for example python -m cells.train --lr 0.1. No code upload is needed."
         ),
-    )
-    worker_command = forms.CharField(
-        label=gettext_lazy("Command on the other nodes"),
-        max_length=script.MAX_LENGTH,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
-        help_text=gettext_lazy("Only if they run something different than the first node."),
     )
     launcher = forms.ChoiceField(
         label=gettext_lazy("Launcher"),
@@ -97,23 +81,12 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         required=False,
         help_text=HELP,
     )
-    image = ImageChoice()
     pairs = forms.CharField(
         label=gettext_lazy("Parameters"),
         max_length=20_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
         help_text=gettext_lazy("One name = value per line. Your code reads them from the file in AIP_PARAMS."),
-    )
-    output_path = forms.CharField(
-        label=gettext_lazy("Output path"),
-        max_length=255,
-        required=False,
-        help_text=gettext_lazy("The folder your code writes to, for example runs. Default: AIP_OUTPUT_DIR."),
-    )
-    writes_checkpoints = forms.BooleanField(
-        label=gettext_lazy("The program writes checkpoints to AIP_CHECKPOINT_DIR and resumes from AIP_RESUME_FROM"),
-        required=False,
     )
     version = VersionChoice(
         DatasetVersion.objects.none(),
@@ -173,16 +146,16 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
     ) -> None:
         """Create the form; `initial_params` maps a preset's name to the initial values of its fields."""
         super().__init__(*args, user=user, **kwargs)
-        self.called = {**self.called, "code_upload": "code_archive", "upload": "upload_id"}
+        self.called = {**self.called, "upload": "upload_id"}
         choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Custom code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
-        usable = DatasetVersion.objects.usable_by(user).for_choice().order_by("dataset__name", "-number")
-        row_choices.offer(usable, *(self.fields[name] for name in ("version", "eval_version", "datasets")))
         self.fields["set_version"].queryset = parameter_sets.versions_for(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
-        self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
-        self.offer_snapshots()
         self.is_explicit = bool(self["explicit"].value())
         self.add_params(self.presets(), initial_params or {})
+
+    def offer_versions(self) -> None:
+        usable = DatasetVersion.objects.usable_by(self.user).for_choice().order_by("dataset__name", "-number")
+        row_choices.offer(usable, *(self.fields[name] for name in ("version", "eval_version", "datasets")))
 
     def presets(self) -> Sequence[Preset]:
         """Return the presets that can be chosen, besides custom code."""
@@ -257,22 +230,6 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         upload_id = str(self["upload_id"].value() or "")
         upload: Upload | None = Upload.objects.visible_to(user).filter(pk=upload_id).first() if upload_id else None
         return upload
-
-    @property
-    def setting_is_wrong(self) -> bool:
-        """Whether one of the folded fields of own code has an error or something in it."""
-        names = ("variables", "secrets", "output_path", "writes_checkpoints", "pairs")
-        return any(self.errors.get(name) or self[name].value() for name in names)
-
-    @property
-    def several_is_set(self) -> bool:
-        """Whether one of the fields about several processes has an error or something in it."""
-        return any(self.errors.get(name) or self[name].value() for name in ("launcher", "worker_command"))
-
-    def total_devices(self) -> tuple[int, int]:
-        """Return (nodes, devices in total) of the current form, even if it is incomplete."""
-        nodes, cards = self.cleaned_data.get("nodes") or 1, self.cleaned_data.get("gpus_per_node") or 0
-        return nodes, nodes * cards
 
 
 class OwnCodeForm(SubmitForm):
@@ -349,3 +306,8 @@ class ParameterSetForm(ParamFields, forms.Form):
         data = super().clean() or {}
         self.check_params(self.preset)
         return data
+
+    def values(self) -> dict[str, Any]:
+        """What `parameter_sets.save` takes."""
+        named = {name: self.cleaned_data[name] for name in ("name", "description", "visibility")}
+        return named | {"preset": self.preset.name, "params": self.params_of(self.preset)}

@@ -12,7 +12,7 @@ from accounts.models import User
 from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
 from training.presets.catalog import PRESETS
-from training.programs import run_inputs
+from training.programs import requests, run_inputs
 from training.runs import (
     checkpoints,
     custom_code,
@@ -109,44 +109,21 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
     """Return the request that would make this training again: the values of a clone's form."""
     job = training.job
     preset = PRESETS.get(training.preset)
-    params = parameters.changed(preset, training.params) if preset else training.params
     one_each = training.is_own_code and not training.launcher  # of a row that was made before 0 meant one process
-    return {
-        "name": job.name,
-        "description": training.description,
-        "preset": training.preset,
-        "params": params,
-        "code": training.code,
-        "start_file": training.start_file,
+    columns = (
+        "description", "preset", "start_file", "launcher", "arguments", "writes_checkpoints", "output_path", "version",
+        "eval_version",
+    )  # fmt: skip
+    own = {name: getattr(training, name) for name in columns} | {
+        "params": parameters.changed(preset, training.params) if preset else training.params,
         "command": training.script,
         "worker_command": training.worker_script,
-        "launcher": training.launcher,
-        "variables": training.variables,
-        "image": uses.image_of(job),
-        "arguments": training.arguments,
-        "writes_checkpoints": training.writes_checkpoints,
         "extra": extra_options.written({name: value for name, value in training.extra.items() if name != "show_batch"}),
-        "output_path": training.output_path,
-        "version": training.version,
-        "eval_version": training.eval_version,
-        "datasets": [row.version for row in training.inputs.select_related("version__dataset") if row.version],
-        "cluster": job.cluster,
-        "nodes": job.wanted_nodes,
         "min_nodes": job.min_nodes,
-        "gpus_per_node": job.gpus_per_node,
-        "device_kind": job.device_kind,
-        "device_model": job.device_model,
         "processes": training.processes or (max(job.gpus_per_node, 1) if one_each else 0),
-        "cpus": job.cpus,
-        "share": job.share,
-        "memory_mib": job.memory_mib,
-        "max_disk_bytes": job.max_disk_bytes,
-        "priority": job.priority,
-        "preemptible": job.preemptible,
-        "root_inside": job.root_inside,
-        "max_runtime": job.max_runtime,
         "following": like(job),
     }
+    return requests.as_request(training, own) | {"nodes": job.wanted_nodes}
 
 
 def restore(

@@ -43,9 +43,10 @@ class TrainingKind(JobKind):
 
     name = "training"
     label = gettext_lazy("Training")
-    hint = gettext_lazy("Train on annotated data")
+    hint = gettext_lazy("Train a model on annotated data")
     icon = "training"
     order = 40
+    section = "training"
     list_page = "training:job-list"
     start_page = "training:job-submit"
     start_word = gettext_lazy("Start training")

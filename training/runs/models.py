@@ -12,12 +12,12 @@ from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from datasets.models import Dataset, DatasetVersion, Import
-from training.programs.models import CodeSnapshot
+from training.programs.models import CodeSnapshot, DatasetInput, ProgramRow
 from training.runs.querysets import ParameterSetQuerySet, TrainingJobQuerySet
 from workers.core.models import Job
 
 
-class TrainingJob(models.Model):
+class TrainingJob(ProgramRow):
     """A training: preset or own code, data, hyper-parameters. How it runs is `job`."""
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="training")
@@ -31,9 +31,6 @@ class TrainingJob(models.Model):
     launcher = models.CharField(
         _("launcher"), max_length=12, blank=True
     )  # see programs.layout; "": a start file once, or by torchrun where it has several processes or machines
-    variables = models.JSONField(_("environment variables"), default=dict)  # {"NAME": "value"}
-    secrets = models.TextField(blank=True, editable=False)  # more of them, see aiplatform.lib.sealed
-    secret_names = models.JSONField(default=list, editable=False)
     writes_checkpoints = models.BooleanField(_("writes checkpoints"), default=False)  # own code that says so
     params = models.JSONField(_("parameters"), default=dict)
     extra = models.JSONField(_("additional parameters"), default=dict)  # typed -gpu -hint -keep …
@@ -50,8 +47,7 @@ class TrainingJob(models.Model):
 
     objects = TrainingJobQuerySet.as_manager()
 
-    class Meta:
-        ordering = ["-pk"]
+    class Meta(ProgramRow.Meta):
         constraints = [
             models.CheckConstraint(
                 condition=(Q(preset="") & (Q(code__isnull=False) | ~Q(script="")))
@@ -59,9 +55,6 @@ class TrainingJob(models.Model):
                 name="training_preset_or_code",
             )
         ]
-
-    def __str__(self) -> str:
-        return self.job.name
 
     @property
     def is_own_code(self) -> bool:
@@ -73,19 +66,13 @@ class TrainingJob(models.Model):
         return 1.0 if self.job.state in ("succeeded", "finished_early") else self.job.progress
 
 
-class TrainingInput(models.Model):
+class TrainingInput(DatasetInput):
     """A further dataset version that own code reads, under inputs/ by its name."""
 
     training = models.ForeignKey(TrainingJob, models.CASCADE, related_name="inputs")
-    name = models.CharField(max_length=60)  # "cells v2", also after the version is gone
-    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="+")
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(DatasetInput.Meta):
         constraints = [models.UniqueConstraint(fields=["training", "version"], name="training_input_once")]
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class ParameterSet(models.Model):

@@ -30,7 +30,7 @@ from workers.core.runs import RunDir
 
 BATCH, LAYERS, PROFILE = LOOKS  # in TrainingJob.extra
 MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers", PROFILE: "profile"}  # and in AIP_SHOW
-USUAL_STEPS, MOST_STEPS = 10, 100  # of a profile
+USUAL_STEPS, MAX_STEPS = 10, 100  # of a profile
 IMAGE = "look"  # name of an image somebody gave, beside the attempts of its job
 MAX_IMAGE_BYTES = 20 << 20
 
@@ -120,8 +120,8 @@ def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> Tra
     if custom_networks.is_own(training.params) and training.job.owner_id != by.pk:
         message = _("The owner wrote this network. Clone the training to run it as yours, and profile the clone.")
         raise Invalid(message, field="steps")
-    if not 1 <= steps <= MOST_STEPS:
-        raise Invalid(_("Profile 1 to %(most)s steps.") % {"most": MOST_STEPS}, field="steps")
+    if not 1 <= steps <= MAX_STEPS:
+        raise Invalid(_("Profile 1 to %(most)s steps.") % {"most": MAX_STEPS}, field="steps")
     job = training.job
     request = TrainingRequest(
         name=f"{job.name[: MAX_NAME - 8]}_profile",

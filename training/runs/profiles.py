@@ -22,7 +22,7 @@ PARTS = {  # of a step, in their order
     "optimizer": _("optimizer"),
     "other": _("other"),
 }
-MOST_ROWS, MOST_BARS, LONGEST = 60, 400, 120
+MAX_ROWS, MAX_BARS, LONGEST = 60, 400, 120
 TIMELINE_WIDTH_PX = 960.0  # of the drawing of a time line
 STEPS_DRAWN = 4
 MAX_NAMED = 12
@@ -195,7 +195,7 @@ def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
             self_device_ms=number(row["self_device_ms"]),
             share=0.0,
         )
-        for row in rows[:MOST_ROWS]
+        for row in rows[:MAX_ROWS]
     ]
 
     def own(operation: Operation) -> float:
@@ -212,7 +212,7 @@ def _bars(line: Any) -> list[Bar]:
     """Return the bars of the first steps, one below the other, each from its own start."""
     rows = [
         (int(number(entry["step"])), str(entry["part"]), number(entry["begin_ms"]), number(entry["ms"]))
-        for entry in line[:MOST_BARS]
+        for entry in line[:MAX_BARS]
         if entry["part"] in PARTS and int(number(entry["step"])) in range(STEPS_DRAWN)
     ]
     begins = {step: min(begin for own, _part, begin, _ms in rows if own == step) for step, *_rest in rows}

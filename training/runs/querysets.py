@@ -7,8 +7,7 @@ from typing import Self
 from django.db.models import Count, Prefetch
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
-from workers.core.states import FINAL, GROUPS
+from training.programs.querysets import ProgramQuerySet
 
 LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
 #: Columns of trainings, and of their jobs, that a table shows.
@@ -20,9 +19,7 @@ SHOWN_OF_JOB = (
 )  # fmt: skip
 
 
-class TrainingJobQuerySet(OwnedQuerySet):
-    owner_path = "job__owner"
-
+class TrainingJobQuerySet(ProgramQuerySet):
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "version__dataset")
         return rows.select_related("set_use__version").prefetch_related("inputs", "job__attempts")
@@ -38,19 +35,6 @@ class TrainingJobQuerySet(OwnedQuerySet):
         """Trainings alone: not the short jobs that show a batch, layers or a profile (previews.py)."""
         return self.exclude(extra__has_any_keys=LOOKS)
 
-    def unfinished(self) -> Self:
-        return self.exclude(job__state__in=FINAL)
-
-    def in_state(self, word: str) -> Self:
-        """Trainings of a group of states (`waiting`) or of one state (`queued`); all for an empty word."""
-        if not word:
-            return self
-        return self.filter(job__state__in=GROUPS.get(word, (word,)))
-
-    def named_like(self, query: str) -> Self:
-        """Filter by words that name, description, preset or dataset contain."""
-        return search.filter_by_text(self, query, "job__name", "description", "preset", "version_label")
-
 
 class ParameterSetQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
@@ -59,7 +43,3 @@ class ParameterSetQuerySet(OwnedQuerySet):
     def for_list(self) -> Self:
         """With their owners and the number of trainings begun from them."""
         return self.select_related("owner").annotate(uses=Count("versions__uses"))
-
-    def named_like(self, query: str) -> Self:
-        """Filter by words that name, description or preset contain."""
-        return search.filter_by_text(self, query, "name", "description", "preset")

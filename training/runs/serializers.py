@@ -14,28 +14,22 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.programs import script
 from training.programs.launchers import Launcher
-from training.programs.serializers import CODE_FIELDS, InputsIn
+from training.programs.serializers import CODE_FIELDS, ProgramIn, ProgramOut, ScriptOut
 from training.runs import custom_networks, previews, snippets, steering
 from training.runs.models import ParameterSet, ParameterSetVersion, TrainingJob
 from training.runs.profiles import Profile
-from workers.images.models import Image
 from workers.jobs.api.following import FollowingIn
 from workers.jobs.api.progress_fields import PROGRESS, ProgressFields
-from workers.jobs.api.resource_request import ResourcesIn, RootIn
 
 
 class StrictSerializer(StrictMixin, serializers.Serializer):
     """Refuses unknown fields: owner, state and node are never set by a request."""
 
 
-class TrainingResourcesIn(StrictMixin, ResourcesIn):
-    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
-
-
-class OwnCodeIn(InputsIn, FollowingIn, RootIn, TrainingResourcesIn):
+class OwnCodeIn(FollowingIn, ProgramIn):
     """A training with custom code."""
 
-    name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of data and preset.")
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
     version = VisibleField(
         DatasetVersion, to_use=True, required=False, allow_null=True, default=None,
         help_text="What it learns from. Own code may do without, and take data that is not annotated.",
@@ -57,7 +51,6 @@ class OwnCodeIn(InputsIn, FollowingIn, RootIn, TrainingResourcesIn):
         help_text="How each machine starts own code. Empty: a command once; a start file once, or by torchrun where "
         "several processes or machines are requested.",
     )  # fmt: skip
-    image = VisibleField(Image, to_use=True, required=False, allow_null=True, default=None)
     writes_checkpoints = serializers.BooleanField(default=False)
     extra = serializers.CharField(max_length=1000, default="", allow_blank=True)
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
@@ -117,10 +110,6 @@ class TrainingIn(RequestIn):
         return attrs
 
 
-class PreviewIn(TrainingIn):
-    """The same request, for a preview only."""
-
-
 class RestoreIn(StrictSerializer):
     checkpoint = serializers.CharField(max_length=60, default="", allow_blank=True)
     params = serializers.DictField(default=dict)
@@ -129,7 +118,7 @@ class RestoreIn(StrictSerializer):
 
 
 class ProfileIn(StrictSerializer):
-    steps = serializers.IntegerField(min_value=1, max_value=previews.MOST_STEPS, default=previews.USUAL_STEPS)
+    steps = serializers.IntegerField(min_value=1, max_value=previews.MAX_STEPS, default=previews.USUAL_STEPS)
 
 
 class OperationOut(serializers.Serializer):
@@ -184,14 +173,10 @@ class LayersIn(StrictSerializer):
     )
 
 
-class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
-    name = serializers.CharField(source="job.name")
+class TrainingOut(ProgressFields, ScriptOut, ProgramOut):
     job = serializers.IntegerField(source="job_id")
-    owner = serializers.CharField(source="job.owner.username")
-    state = serializers.CharField(source="job.state")
     reason = serializers.CharField(source="job.reason")
     published = serializers.BooleanField(source="job.published", read_only=True)
-    sentence = serializers.CharField(source="job.message")
     wait_code = serializers.CharField(source="job.wait_code")
     wait_sentence = serializers.SerializerMethodField()
     position = serializers.IntegerField(source="job.position")
@@ -215,23 +200,12 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
     root_inside = serializers.BooleanField(source="job.root_inside")
     max_runtime_s = serializers.SerializerMethodField()
     dataset = serializers.CharField(source="version_label")
-    created_at = serializers.DateTimeField(source="job.created_at")
     started_at = serializers.DateTimeField(source="job.started_at")
-    ended_at = serializers.DateTimeField(source="job.ended_at")
     params = serializers.SerializerMethodField()
     arguments = serializers.SerializerMethodField()
-    command = serializers.SerializerMethodField()
-    worker_command = serializers.SerializerMethodField()
-    variables = serializers.SerializerMethodField()
-    secrets = serializers.ListField(child=serializers.CharField(), source="secret_names", help_text="Their names.")
-    datasets = serializers.SerializerMethodField(
-        help_text='Further data of own code: [{"id", "name"}]; the id is null where it was deleted.'
-    )
-    image = serializers.SerializerMethodField(help_text='{"id", "name"}; the id is null where it was deleted.')
     parameter_set = serializers.SerializerMethodField(
         help_text='What it was begun from: {"id", "number", "name"}; id and number are null where it was deleted.'
     )
-    url = serializers.SerializerMethodField()
 
     class Meta:
         model = TrainingJob
@@ -252,18 +226,6 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
     def get_arguments(self, training: TrainingJob) -> str:
         return mask_text(training.arguments, snippets.secrets_of(training))
 
-    def get_command(self, training: TrainingJob) -> str:
-        return script.shown(training.script)
-
-    def get_worker_command(self, training: TrainingJob) -> str:
-        return script.shown(training.worker_script)
-
-    def get_variables(self, training: TrainingJob) -> dict[str, str]:
-        return mask_params(training.variables)
-
-    def get_datasets(self, training: TrainingJob) -> list[dict[str, Any]]:
-        return [{"id": row.version_id, "name": row.name} for row in training.inputs.all()]
-
     def get_parameter_set(self, training: TrainingJob) -> dict[str, Any] | None:
         use = getattr(training, "set_use", None)
         if use is None:
@@ -271,10 +233,6 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         version = use.version
         entry = {"id": version.parameter_set_id, "number": version.number} if version else {"id": None, "number": None}
         return entry | {"name": use.name}
-
-    def get_image(self, training: TrainingJob) -> dict[str, Any] | None:
-        use = getattr(training.job, "image_use", None)
-        return {"id": use.image_id, "name": use.name} if use else None
 
     def get_wait_sentence(self, training: TrainingJob) -> str:
         return training.job.wait_sentence if training.job.state == "queued" else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,18 +19,14 @@ from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs import request_secrets
-from training.programs.input_fields import written_variables
-from training.programs.pairs import written_pairs
+from training.programs.pages import render_fit
+from training.programs.requests import default_cpus
 from training.runs import drafts, extra_options, jobs, parameter_sets, parameters, planned, pretrained_weights
 from training.runs.forms import OWN, SubmitForm
 from training.runs.models import ParameterSet, TrainingJob
 from training.runs.param_fields import MODELS_LIST
+from training.runs.request_schema import SCHEMA
 from workers.core.device_kinds import CPU
-from workers.images import forms as image_forms
-from workers.jobs.forms import following
-from workers.jobs.forms.resource_request import initial_of
-from workers.jobs.resource_request import Resources
-from workers.scheduling import preview
 
 
 @needs(Action.TRAINING_SUBMIT)
@@ -96,24 +92,14 @@ def default_device(preset: Preset | None) -> dict[str, Any]:
 @require_POST
 def job_fit(request: SignedInRequest) -> HttpResponse:
     """Render the panel that shows whether the request fits now, waits, or never fits. Incomplete forms are accepted."""
-    form = SubmitForm(request.POST, user=request.user)
-    form.is_valid()
-    verdict = preview.preview_request(
-        request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear()
-    )
-    nodes, cards = form.total_devices()
-    return render(
-        request,
-        "workers/_fit.html",
-        {"verdict": verdict, "image_fit": image_forms.fit_words(form), "nodes": nodes, "cards": cards},
-    )
+    return render_fit(request, SubmitForm(request.POST, user=request.user), jobs.KIND)
 
 
 def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
     initial: dict[str, Any] = {
         "preset": next(iter(PRESETS)) if has_data else OWN,
-        "cpus": drafts.default_cpus(),
+        "cpus": default_cpus(),
     }
     query = request.GET
     initial |= {"explicit": "1"} if query.get("explicit") == "1" else {}
@@ -137,40 +123,15 @@ def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, A
         return initial | {"preset": chosen.preset, "set_version": begun.pk}, {chosen.preset: begun.params}, begun
     if number := ids.number(query.get("clone", "")):
         parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
-        values = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
         visible = request_secrets.as_known_to(request.user, parent.job, {"params": parent.params})
-        return initial | _of_clone(request.user, parent, values), {parent.preset: visible["params"]}, parent
+        initial |= SCHEMA.initial_of_clone(request.user, parent) | {"name": next_name(parent.job.name)}
+        return initial, {parent.preset: visible["params"]}, parent
     return initial, {}, None
 
 
 def _has_annotated(user: User) -> bool:
     """Whether there is a version that a preset may learn from."""
     return DatasetVersion.objects.usable_by(user).filter(annotated=True).exists()
-
-
-def _of_clone(user: User, parent: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
-    begun = getattr(parent, "set_use", None) and parent.set_use.version_id
-    plain = (
-        "description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes", "command",
-        "worker_command", "launcher", "image",
-    )  # fmt: skip
-    return (
-        {name: request[name] for name in plain}
-        | initial_of(cast(Resources, request))
-        | {
-            "name": next_name(request["name"]),
-            "preset": request["preset"] or OWN,
-            "pairs": "" if request["preset"] else written_pairs(request["params"]),
-            "snapshot": request["code"],
-            "version": request["version"],
-            "eval_version": request["eval_version"],
-            "datasets": [version.pk for version in request["datasets"]],
-            "variables": written_variables(request["variables"]),
-            "secrets": "".join(f"{name}=\n" for name in parent.secret_names),
-            "set_version": parameter_sets.versions_for(user).filter(pk=begun or 0).values_list("pk", flat=True).first(),
-        }
-        | following.initial_of(parent.job)
-    )
 
 
 def next_name(name: str) -> str:

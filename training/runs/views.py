@@ -20,6 +20,7 @@ from aiplatform.lib.secret_names import mask_params, mask_text
 from aiplatform.lib.zips import send_zip
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
+from training.programs.filters import STATES
 from training.runs import (
     checkpoints,
     extra_options,
@@ -33,23 +34,14 @@ from training.runs import (
     snippets,
     steering,
 )
+from training.runs.filters import TrainingFilters
 from training.runs.forms import RestoreForm
 from training.runs.models import ParameterSet, TrainingJob
-from training.runs.orders import ORDERING
 from workers.core.kinds import Fact
 from workers.jobs import job_page, job_tabs
 from workers.jobs.output import files as output_files
 from workers.jobs.output import phase_words
 
-STATES = [
-    ("", gettext_lazy("All states")),
-    ("waiting", gettext_lazy("Waiting")),
-    ("running", gettext_lazy("Running")),
-    ("paused", gettext_lazy("Paused")),
-    ("completed", gettext_lazy("Completed")),
-    ("failed", gettext_lazy("Failed")),
-    ("stopped", gettext_lazy("Stopped")),
-]
 TABS = [
     ("job-detail", gettext_lazy("Overview")),
     ("job-log", gettext_lazy("Console")),
@@ -96,13 +88,10 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
     """List visible trainings; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
-    state, query = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = TrainingJob.objects.visible_to(request.user).for_table().in_state(state).named_like(query[:100])
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
+    rows: Any = TrainingFilters.for_page(request, TrainingJob.objects.visible_to(request.user).for_table()).qs
     if request.GET.get("looks") != "1":
         rows = rows.without_looks()
-    page = ORDERING.page(request, rows)
+    page = TrainingFilters.orders.page(request, rows)
     results.add_newest_metrics(page.rows)
     for training in page:
         training.figure = results.headline(training)
@@ -215,7 +204,7 @@ def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
         "profile_look": look,
         "profile": profile,
         "may_profile": bool(preset) and not mode and request.user.can(Action.TRAINING_SUBMIT),
-        "most_steps": previews.MOST_STEPS,
+        "most_steps": previews.MAX_STEPS,
         "profile_loop": profiles.LOOP,
         "profile_any_loop": profiles.ANY_LOOP,
     }

@@ -42,8 +42,8 @@ class PlainField(serializers.JSONField):
 class LimitsIn(serializers.Serializer[Any]):
     """Fields of `limits.Limits`."""
 
-    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, default=20)
-    at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, default=2)
+    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MAX_TRIALS, default=20)
+    at_once = serializers.IntegerField(min_value=1, max_value=limits.MAX_PARALLEL_TRIALS, default=2)
     time_limit_s = serializers.IntegerField(
         min_value=1, max_value=limits.MAX_DAYS * 86400, required=False, allow_null=True, default=None,
         help_text="From its start; then no new trial begins, and those that run end by themselves.",
@@ -88,8 +88,8 @@ class StudyChangeIn(StrictMixin, serializers.Serializer[Any]):
 
     description = serializers.CharField(max_length=500, allow_blank=True, required=False)
     visibility = serializers.ChoiceField(choices=Study.Visibility.choices, required=False)
-    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, required=False)
-    at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, required=False)
+    max_trials = serializers.IntegerField(min_value=1, max_value=limits.MAX_TRIALS, required=False)
+    at_once = serializers.IntegerField(min_value=1, max_value=limits.MAX_PARALLEL_TRIALS, required=False)
     time_limit_s = serializers.IntegerField(
         min_value=1, max_value=limits.MAX_DAYS * 86400, required=False, allow_null=True
     )

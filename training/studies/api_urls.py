@@ -1,7 +1,7 @@
 from rest_framework.routers import SimpleRouter
 
 from training.studies.api import StudyViewSet
-from training.studies.mattering_api import RunImportanceViewSet
+from training.studies.run_importance_api import RunImportanceViewSet
 
 router = SimpleRouter()
 router.register("studies", StudyViewSet, basename="api-studies")

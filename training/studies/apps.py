@@ -11,11 +11,16 @@ class StudiesConfig(AppConfig):
         from accounts.access import ownership, sharing
         from accounts.access.permissions import Action
         from aiplatform.frame import navigation as side_bar
-        from aiplatform.lib import sweeps
+        from aiplatform.lib import palette, sweeps
         from training.studies import messages, navigation
         from training.studies.models import Study
 
         messages.register()
+        palette.register(
+            palette.Command(
+                "studies.new", _("New hyperparameter search"), "plus", Action.TRAINING_SUBMIT, "studies:new"
+            )
+        )
         sweeps.register("studies.advance_due")
         sharing.register(
             sharing.Shareable(
@@ -28,4 +33,4 @@ class StudiesConfig(AppConfig):
             )
         )
         ownership.register(ownership.Owned("studies", _("Hyperparameter search"), Study))
-        side_bar.register(side_bar.Source("work", navigation.entries))
+        side_bar.register(navigation.tabs)

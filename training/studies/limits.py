@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
 
-MOST_TRIALS, MOST_AT_ONCE = 1000, 100
+MAX_TRIALS, MAX_PARALLEL_TRIALS = 1000, 100
 MAX_DAYS = 365
 
 
@@ -41,11 +41,11 @@ def check_limits(limits: Limits) -> None:
     """
     refusals = Refusals()
     with refusals:
-        if not 1 <= limits.max_trials <= MOST_TRIALS:
-            raise Invalid(_("Must be 1 to %(most)s trials.") % {"most": MOST_TRIALS}, field="max_trials")
+        if not 1 <= limits.max_trials <= MAX_TRIALS:
+            raise Invalid(_("Must be 1 to %(most)s trials.") % {"most": MAX_TRIALS}, field="max_trials")
     with refusals:
-        if not 1 <= limits.at_once <= MOST_AT_ONCE:
-            raise Invalid(_("Must be 1 to %(most)s parallel trials.") % {"most": MOST_AT_ONCE}, field="at_once")
+        if not 1 <= limits.at_once <= MAX_PARALLEL_TRIALS:
+            raise Invalid(_("Must be 1 to %(most)s parallel trials.") % {"most": MAX_PARALLEL_TRIALS}, field="at_once")
     with refusals:
         if limits.time_limit is not None and not timedelta(0) < limits.time_limit <= timedelta(days=MAX_DAYS):
             raise Invalid(

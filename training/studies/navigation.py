@@ -1,4 +1,4 @@
-"""What the side bar shows of studies."""
+"""Navigation tab of studies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from aiplatform.frame.navigation import Tab
 
 
-def entries() -> list[Entry]:
-    """Return the navigation entry of the studies, which follows that of the trainings."""
-    return [Entry(_("Hyperparameter search"), "search", reverse("studies:list"), Action.TRAINING_VIEW, order=42)]
+def tabs() -> list[Tab]:
+    """Return the tab of the studies."""
+    return [
+        Tab(
+            "training",
+            _("Hyperparameter search"),
+            reverse("studies:list"),
+            Action.TRAINING_VIEW,
+            order=42,
+            icon="sliders",
+        )
+    ]

@@ -16,9 +16,9 @@ from training.programs import snapshots, variables
 from training.programs.request_schemas import body_of
 from training.programs.serializers import CODE_FIELDS
 from training.runs import drafts, jobs
-from training.runs.api import request_of
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingJob
+from training.runs.request_schema import SCHEMA
 from training.runs.serializers import TrainingIn
 from training.studies.models import Study
 from training.studies.space import Value
@@ -51,7 +51,7 @@ def parse_training(user: User, body: Mapping[str, Any], *, name: str, sample: Ma
             raise BadTraining(message % {"names": ", ".join(twice)}, field="space")
     with refusals:
         data = _parsed(user, plain | {"name": f"{name}_0", "params": {**(plain.get("params") or {}), **sample}})
-        request = request_of(user, data)
+        request = SCHEMA.read(user, data)
         check(user, request)
     refusals.end()
     params = {key: value for key, value in request.params.items() if key not in sample}
@@ -109,7 +109,7 @@ def request_for(study: Study, params: Mapping[str, Value], *, name: str, user: U
         code = snapshots.copy_for(who, code)
     fixed = study.request.get("params", {})
     body = study.request | {"name": name, "params": {**fixed, **params}, "code": code.pk if code else None}
-    return request_of(who, _parsed(who, body))
+    return SCHEMA.read(who, _parsed(who, body))
 
 
 def submit(study: Study, params: Mapping[str, Value], *, name: str, user: User | None = None) -> TrainingJob:

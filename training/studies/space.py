@@ -24,7 +24,7 @@ Value = bool | int | float | str
 Row = Mapping[str, Any]
 
 FLOAT, INT, CHOICE = "float", "int", "categorical"
-MOST_RANGES, MOST_CHOICES, LONGEST = 30, 50, 2000
+MAX_RANGES, MAX_CHOICES, LONGEST = 30, 50, 2000
 MAX_ON_GRID = 1000
 DEFAULT_POINTS = 5  # of a range on a grid, where nobody says how many
 BIGGEST = 2**53  # whole numbers beyond are none for samplers, which compute in floats
@@ -143,9 +143,9 @@ def read(entries: Iterable[Any]) -> list[Range]:
     with refusals:
         if not rows:
             raise BadRange(_("Enter a range for at least one parameter, such as 0.001 .. 0.1 log for a learning rate."))
-        if len(rows) > MOST_RANGES:
-            raise BadRange(_("Search at most %(most)s parameters.") % {"most": MOST_RANGES})
-    for row in rows[:MOST_RANGES]:
+        if len(rows) > MAX_RANGES:
+            raise BadRange(_("Search at most %(most)s parameters.") % {"most": MAX_RANGES})
+    for row in rows[:MAX_RANGES]:
         with refusals:
             ranges.append(_of_line(row) if isinstance(row, str) else of_row(row))
     names = [dimension.name for dimension in ranges]
@@ -228,8 +228,8 @@ def _checked(dimension: Range) -> Range:
 
 
 def _choices(name: str, values: Any) -> Range:
-    if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= MOST_CHOICES:
-        message = _("%(name)s: enter 1 to %(most)s choices.") % {"name": name, "most": MOST_CHOICES}
+    if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= MAX_CHOICES:
+        message = _("%(name)s: enter 1 to %(most)s choices.") % {"name": name, "most": MAX_CHOICES}
         raise BadRange(message)
     for value in values:
         good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))

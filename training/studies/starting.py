@@ -14,6 +14,7 @@ from aiplatform.lib.pages import errors_shown_on, needs
 from datasets.models import DatasetVersion
 from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
+from training.programs.requests import default_cpus
 from training.runs import drafts
 from training.runs.forms import OWN
 from training.studies import creating, objectives
@@ -67,7 +68,7 @@ def _initial(request: SignedInRequest, chosen: str, version: DatasetVersion | No
         "direction": objectives.usual_direction(key),
         "gpus_per_node": drafts.default_gpus(preset),
         **({"device": CPU.name} if preset and preset.cpu_only else {}),
-        "cpus": drafts.default_cpus(),
+        "cpus": default_cpus(),
     }
 
 

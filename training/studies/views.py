@@ -45,7 +45,7 @@ class StudyPages(ObjectPages[Study]):
     title, lead = _("Hyperparameter search"), _("Hyperparameter search")
     filter_label, no_match_text = _("Filter studies"), _("No study matches this filter.")
     empty_text = _("No studies yet. Define parameter ranges, and a series of short trainings finds good values.")
-    new_title, deleted_text = _("New study"), _("Study %(name)s deleted.")
+    new_title, deleted_text = _("New hyperparameter search"), _("Study %(name)s deleted.")
     detail_template, live_template = "studies/detail.html", "studies/_now.html"
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:

@@ -119,14 +119,16 @@ class JobKind:
     Attributes:
         name: what `Job.kind` holds; at most 20 characters, never changed once jobs of it exist.
         label: a word for one of its jobs, translated lazily.
-        plural: what all of them together are called, in the side bar and on the overview; "" is the label.
-        hint: a few words of what one does there, on the overview.
+        plural: what all of them together are called, in the navigation and in lists; "" is the label.
+        hint: a few words of what one does there, in the first-run guide.
         icon: a symbol of aiplatform/static/base/icons.svg.
-        order: place among the entries of the side bar and wherever kinds are listed; equal ones by name.
-        list_page: name of the URL of its own list; "": none, so it stands neither in the side bar nor on the overview.
-        step: whether the overview shows it as a step of the way from images to a model in use.
-        start_page: name of the URL of the page that starts one, which the overview leads newcomers to; "": none.
-        start_word: what that act is called.
+        order: place among the tabs of its section and wherever kinds are listed; equal ones by name.
+        section: key of the entry of the side bar (aiplatform.frame.navigation) whose tab its list is.
+        list_page: name of the URL of its own list; "": none, so it has neither a tab nor a step.
+        step: whether the first-run guide has it as a step.
+        step_label: label of that step; "": the plural.
+        start_page: name of the URL of the page that starts one, which the guide leads to; "": none.
+        start_word: label of the button to that page.
         view_action: what a person must be allowed to see its jobs there and to find them.
         own_tabs: whether the page at `url` has the tabs of a job's page itself, by the same `?tab=`.
         submit_action: what a person must be allowed to start one.
@@ -153,8 +155,10 @@ class JobKind:
     hint: Any = ""
     icon: str = "tasks"
     order: int = 100
+    section: str = "jobs"
     list_page: str = ""
     step: bool = True
+    step_label: Any = ""
     start_page: str = ""
     own_tabs: bool = False
     start_word: Any = ""
@@ -236,12 +240,16 @@ class JobKind:
         return reverse(self.list_page) if self.list_page else ""
 
     def startable(self, user: User) -> bool:
-        """Whether the person has what one of its jobs works on: data, a model. The overview leads there then."""
+        """Whether the inputs of one of its jobs are there: data, a model. The guide leads to its page then."""
         return True
 
-    def count(self, user: User) -> int:
-        """How many things of this kind the person may see, for the overview."""
-        return Job.objects.visible_to(user).filter(kind=self.name).count()
+    def has_jobs_of(self, user: User, *, without: Collection[int] = ()) -> bool:
+        """Whether the user has submitted one, apart from jobs of these ids; that completes its step of the guide."""
+        return Job.objects.filter(owner=user, kind=self.name).exclude(pk__in=without).exists()
+
+    def start_path(self) -> str:
+        """Path of the page that starts one, "" without one."""
+        return reverse(self.start_page) if self.start_page else ""
 
     def find(self, user: User, query: str, limit: int) -> Iterator[Hit]:
         """Hits of the global search for this kind: its jobs by name."""

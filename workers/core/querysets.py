@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db.models import Q, QuerySet
 
 from accounts.access.permissions import Action
-from accounts.access.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet, UnownedQuerySet
 from aiplatform.lib import search
 from workers.core.states import FINAL, LIVE, JobState
 
@@ -40,8 +40,11 @@ class JobQuerySet(OwnedQuerySet):
 class ArrayQuerySet(OwnedQuerySet):
     """Arrays of jobs: those of the jobs one may see."""
 
+    def for_list(self) -> Self:
+        return self.select_related("owner", "cluster")
 
-class ClusterQuerySet(QuerySet[Any]):
+
+class ClusterQuerySet(UnownedQuerySet):
     def open(self) -> Self:
         """Clusters that have not been deleted."""
         return self.filter(closed_at=None)
@@ -61,7 +64,7 @@ class ClusterQuerySet(QuerySet[Any]):
         return self.open().filter(memberships__user=user, memberships__administers=True)
 
 
-class RequestQuerySet(QuerySet[Any]):
+class RequestQuerySet(UnownedQuerySet):
     """Requests about jobs to those in charge of their clusters."""
 
     def visible_to(self, user: User) -> Self:
@@ -82,6 +85,9 @@ class RequestQuerySet(QuerySet[Any]):
             return self.none()
         administered = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
         return self.filter(job__cluster__in=administered)
+
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "answered_by")
 
     def answered_in(self, cluster: VirtualCluster) -> Self:
         """Requests of a cluster that were answered, newest first."""
@@ -105,22 +111,28 @@ class TimeRequestQuerySet(RequestQuerySet):
         return rows.select_related("job__owner", "job__cluster", "requested_by").order_by("pk")
 
 
-class ResourceGroupQuerySet(QuerySet[Any]):
+class ResourceGroupQuerySet(UnownedQuerySet):
     def visible_to(self, user: User) -> Self:
         """What machines are kept for is no secret among people who may see them."""
         return self if user.can(Action.CLUSTER_VIEW) else self.none()
 
+    def for_list(self) -> Self:
+        return self.prefetch_related("nodes", "windows")
 
-class MachineQuerySet(QuerySet[Any]):
+
+class MachineQuerySet(UnownedQuerySet):
     def visible_to(self, user: User) -> Self:
         """Nodes and devices are no secret among people who may see the cluster pages."""
         return self if user.can(Action.CLUSTER_VIEW) else self.none()
 
 
-class JoinTokenQuerySet(QuerySet[Any]):
+class JoinTokenQuerySet(UnownedQuerySet):
     def visible_to(self, user: User) -> Self:
         """Only those who manage machines know of them."""
         return self if user.can(Action.CLUSTER_MANAGE) else self.none()
+
+    def for_list(self) -> Self:
+        return self.select_related("made_by", "node")
 
 
 class OfClusterQuerySet(QuerySet[Any]):
@@ -131,7 +143,7 @@ class OfClusterQuerySet(QuerySet[Any]):
         return self.filter(cluster__memberships__user=user)
 
 
-class AlarmQuerySet(QuerySet[Any]):
+class AlarmQuerySet(UnownedQuerySet):
     def visible_to(self, user: User) -> Self:
         """Alarms and their rules are a matter of those who manage the machines."""
         return self if user.can(Action.CLUSTER_MANAGE) else self.none()

@@ -1,13 +1,14 @@
-"""The sentences behind the codes of `plan.Wait` and `fit.Never`.
+"""Texts of the codes of `plan.Wait`, `fit.Never` and `held_back.Held`, registered as messages “wait.CODE”."""
 
-Rows keep code and figures; people read the sentence in their own language.
-"""
+from __future__ import annotations
 
 from collections.abc import Mapping
 
 from django.utils.translation import gettext_lazy as _
 
-SENTENCES = {
+from aiplatform.lib.wording import Message
+
+WAIT = {
     "new": _("Just queued; scheduled in a moment."),
     "no_cards": _("Waits for GPUs: %(asked)s requested, %(free)s free."),
     "no_share": _("Waits for a share of a GPU: %(asked)s/8 requested, at most %(free)s/8 free on one GPU."),
@@ -23,12 +24,12 @@ SENTENCES = {
     ),
     "user_cards": _("Your quota in the cluster is exhausted: %(used)s of %(limit)s GPUs, %(asked)s requested."),
     "guaranteed_cards": _(
-        "Only %(limit)s GPUs are not guaranteed to a cluster, %(used)s of them are in use, %(asked)s "
-        "requested. Make the job preemptible to borrow the rest."
+        "Only %(limit)s GPUs are not guaranteed to a cluster, %(used)s of them are in use, %(asked)s requested. Make "
+        "the job preemptible to borrow the rest."
     ),
     "guaranteed_cores": _(
-        "Only %(limit)s CPU slots are not guaranteed to a cluster, %(used)s of them are in use, %(asked)s "
-        "requested. Make the job preemptible to borrow the rest."
+        "Only %(limit)s CPU slots are not guaranteed to a cluster, %(used)s of them are in use, %(asked)s requested. "
+        "Make the job preemptible to borrow the rest."
     ),
     "cluster_cores": _("The cluster quota is used up: %(used)s of %(limit)s CPU slots in use, %(asked)s requested."),
     "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s CPU slots, %(asked)s requested."),
@@ -55,82 +56,56 @@ SENTENCES = {
         "discard the packages on the job page, or start a new job from a saved image."
     ),
     "machine_too_small": _(
-        "Node %(node)s stores its installed packages and can never provide the requested resources. Discard "
-        "the packages on the job page, or start a new job from a saved image."
+        "Node %(node)s stores its installed packages and can never provide the requested resources. Discard the "
+        "packages on the job page, or start a new job from a saved image."
     ),
     "machine_drained": _(
-        "Node %(node)s stores its installed packages and was drained by an operator. The job starts when the "
-        "node accepts jobs again. To start elsewhere, discard the packages on the job page, or start a new job "
-        "from a saved image."
+        "Node %(node)s stores its installed packages and was drained by an operator. The job starts when the node "
+        "accepts jobs again. To start elsewhere, discard the packages on the job page, or start a new job from a "
+        "saved image."
     ),
     "machine_silent": _(
-        "Node %(node)s stores its installed packages and does not respond. The job starts when the node is "
-        "back. To start elsewhere, discard the packages on the job page, or start a new job from a saved image."
+        "Node %(node)s stores its installed packages and does not respond. The job starts when the node is back. To "
+        "start elsewhere, discard the packages on the job page, or start a new job from a saved image."
     ),
     "machine_removed": _(
-        "Node %(node)s stored its installed packages and was removed. Discard the packages on the job page to "
-        "start from the image, or start a new job from a saved image."
+        "Node %(node)s stored its installed packages and was removed. Discard the packages on the job page to start "
+        "from the image, or start a new job from a saved image."
     ),
     "no_cluster": _("The virtual cluster does not exist any more."),
     "no_root_inside": _("No node that is large enough supports root in the sandbox. Disable it, or ask an operator."),
-    "over_cluster_quota": _("%(asked)s GPUs requested, %(cluster)s has %(limit)s."),
-    "over_user_cards": _("%(asked)s GPUs requested, %(cluster)s allows %(limit)s per user."),
-    "over_cluster_cores": _("%(asked)s cores requested; %(cluster)s has %(limit)s CPU slots."),
-    "over_user_cores": _("%(asked)s cores requested; %(cluster)s allows %(limit)s CPU slots per user."),
+    "over_cluster_quota": _("Requested GPUs: %(asked)s. Limit of cluster %(cluster)s: %(limit)s."),
+    "over_user_cards": _("Requested GPUs: %(asked)s. Limit per user in cluster %(cluster)s: %(limit)s."),
+    "over_cluster_cores": _("Requested CPU cores: %(asked)s. Limit of cluster %(cluster)s: %(limit)s CPU slots."),
+    "over_user_cores": _("Requested CPU cores: %(asked)s. Limit per user in cluster %(cluster)s: %(limit)s CPU slots."),
     "over_unowned_cards": _(
-        "%(asked)s GPUs requested, only %(limit)s are not guaranteed to a cluster. Make the job preemptible to "
-        "borrow the rest."
+        "Requested GPUs: %(asked)s. Not guaranteed to a cluster: %(limit)s. Make the job preemptible to borrow the "
+        "rest."
     ),
     "over_unowned_cores": _(
-        "%(asked)s cores requested; only %(limit)s CPU slots are not guaranteed to a cluster. Make the job "
-        "preemptible to borrow the rest."
+        "Requested CPU cores: %(asked)s. CPU slots not guaranteed to a cluster: %(limit)s. Make the job preemptible "
+        "to borrow the rest."
     ),
     "no_jobs_allowed": _("%(cluster)s currently runs no jobs."),
     "no_environments_allowed": _("%(cluster)s currently runs no workspaces."),
     "kept_for_others": _("The nodes that are large enough are reserved for other kinds of jobs: %(groups)s."),
     "not_shareable": _("Devices of kind %(kind)s cannot be shared; request whole devices."),
-    "count_not_allowed": _("%(asked)s devices requested; of kind %(kind)s a job can use %(allowed)s per node."),
+    "count_not_allowed": _("Requested devices per node: %(asked)s. Allowed for devices of kind %(kind)s: %(allowed)s."),
     "distributed_count": _("On several nodes a job uses %(count)s devices of kind %(kind)s per node."),
     "too_little_memory": _("On every GPU this share is smaller than %(asked_mib)s MiB; request a larger share."),
-    "too_many_on_a_node": _("%(asked)s GPUs per node requested, the largest node has %(best)s."),
+    "too_many_on_a_node": _("Requested GPUs per node: %(asked)s. The largest node has %(best)s."),
     "too_many_nodes": _("%(asked)s nodes requested; only %(nodes)s exist, and not all may be large enough."),
-    "too_many_cpus": _("%(asked)s cores requested; the largest node has %(best)s CPU slots."),
+    "too_many_cpus": _("Requested CPU cores: %(asked)s. The largest node has %(best)s CPU slots."),
     "no_such_model": _("No node has a GPU %(model)s. Choose another device type."),
     "image_driver": _(
-        "No node has a driver for CUDA %(cuda)s of the image: it needs %(needed)s, the newest is %(newest)s. "
-        "Choose another image, or run on the CPU."
+        "No node has a driver for CUDA %(cuda)s of the image: it needs %(needed)s, the newest is %(newest)s. Choose "
+        "another image, or run on the CPU."
     ),
     "image_processor": _("The image was built for %(needed)s CPUs, the nodes have %(there)s. Choose another image."),
     "no_such_card": _("No node has a GPU of this kind. Request 0 GPUs to run on the CPU."),
 }
 
-#: The same where one is asked for.
-OF_ONE = {
-    "over_cluster_quota": _("%(asked)s GPU requested, %(cluster)s has %(limit)s."),
-    "over_user_cards": _("%(asked)s GPU requested, %(cluster)s allows %(limit)s per user."),
-    "over_cluster_cores": _("%(asked)s core requested; %(cluster)s has %(limit)s CPU slots."),
-    "over_user_cores": _("%(asked)s core requested; %(cluster)s allows %(limit)s CPU slots per user."),
-    "over_unowned_cards": _(
-        "%(asked)s GPU requested, only %(limit)s are not guaranteed to a cluster. Make the job preemptible to "
-        "borrow the rest."
-    ),
-    "over_unowned_cores": _(
-        "%(asked)s core requested; only %(limit)s CPU slots are not guaranteed to a cluster. Make the job "
-        "preemptible to borrow the rest."
-    ),
-    "count_not_allowed": _("%(asked)s device requested; of kind %(kind)s a job can use %(allowed)s per node."),
-    "too_many_on_a_node": _("%(asked)s GPU per node requested, the largest node has %(best)s."),
-    "too_many_cpus": _("%(asked)s core requested; the largest node has %(best)s CPU slots."),
-}
-
 
 def sentence(code: str, args: Mapping[str, object] | None = None) -> str:
-    """The sentence for `code` in the reader's language; empty for an unknown or empty code."""
-    text = OF_ONE.get(code) if (args or {}).get("asked") in (1, "1") else None
-    text = text or SENTENCES.get(code)
-    if text is None:
-        return ""
-    try:
-        return str(text) % (args or {})
-    except (KeyError, TypeError, ValueError):  # figures of another version: the words still help
-        return str(text)
+    """Return the text of `code` in the user's language; empty for an empty code."""
+    return str(Message(code and f"wait.{code}", args or {}))

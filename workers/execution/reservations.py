@@ -50,7 +50,7 @@ class ReservationKind(JobKind):
     name = "gpu_reservation"
     label = gettext_lazy("GPU reservation")
     plural = gettext_lazy("GPU reservations")
-    icon = "machines"
+    icon = "server"
     order = 95
     step = False
     offered = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -9,19 +10,18 @@ from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet, object_action
 from workers.core.models import Job, VirtualCluster
 from workers.images.containers import adding
+from workers.images.filters import ImageFilters
 from workers.images.models import Image, RegistryLogin, Visibility
-from workers.images.orders import ORDERING
 from workers.images.services import images, saving
 from workers.images.store import below, boxes, catalog, engines
 
@@ -107,22 +107,13 @@ class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
         return f"/images/{image.pk}/"
 
 
-class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    needs = {
-        "list": Action.JOBS_VIEW,
-        "retrieve": Action.JOBS_VIEW,
-        "create": Action.JOBS_SUBMIT,
-        "build": Action.JOBS_SUBMIT,
-        "save": Action.JOBS_SUBMIT,
-        "container": Action.JOBS_SUBMIT,
-        "look_up": Action.JOBS_SUBMIT,
-        "forget": Action.JOBS_CONTROL,
-        "partial_update": Action.JOBS_SUBMIT,
-        "destroy": Action.JOBS_SUBMIT,
-    }
-    asks = {"list": ("kind", "search")}
-    orders = ORDERING
-    serializer_class = ImageOut
+class ImageViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_SUBMIT
+    needs = {"forget": Action.JOBS_CONTROL}
+    serializer_class, create_serializer_class, change_serializer_class = ImageOut, BuildIn, EditIn
+    filters = ImageFilters
+    reach = {"build": "makeable_by"}
+    forbids_change = True
 
     @cached_property
     def bases(self) -> set[int]:
@@ -131,32 +122,31 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def get_queryset(self) -> Any:
         catalog.create_all()
-        rows = Image.objects.visible_to(self.request.user).for_list()
-        if self.action == "list":
-            params = queries.read_filters(self.request)
-            rows = rows.of_kind(queries.read_choice(params, "kind", *Image.Kind.values))
-            rows = rows.named_like(params.get("search", "")[:100])
-        return rows
+        return super().get_queryset()
 
-    def _answer(self, image: Image, status: int = 200) -> Response:
-        row = Image.objects.visible_to(self.request.user).for_list().get(pk=image.pk)
-        return Response(ImageOut(row, context=self.get_serializer_context()).data, status)
+    def service_check(self) -> Any:
+        return partial(engines.check, user=self.request.user) if self.action == "create" else None
 
-    @extend_schema(request=BuildIn, responses={201: ImageOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
+    def create_object(self, **values: Any) -> Image:
         """Ask for an engine; follow the job `build_job`."""
-        serializer = BuildIn(data=request.data, context=self.get_serializer_context())
-        fields = parse_request(serializer, engines.check, user=request.user)
-        return self._answer(engines.build(user=request.user, **fields), 201)
+        return engines.build(user=self.request.user, **values)
 
-    @extend_schema(request=None, responses=ImageOut)
-    @action(detail=True, methods=["post"])
-    def build(self, request: ApiRequest, pk: str) -> Response:
+    def change_object(self, image: Image, **values: Any) -> Image:
+        current = {"description": image.description, "visibility": image.visibility}
+        return images.edit(image=image, **current | values)
+
+    def delete_object(self, image: Image) -> None:
+        images.delete(image=image, by=self.request.user)
+
+    @object_action()
+    def build(self, image: Image) -> None:
         """Build an engine that is not there, or try again what failed: a build, or the saving of one's own image."""
-        image = get_object_or_404(Image.objects.visible_to(request.user).makeable_by(request.user), pk=pk)
-        images.make(image, by=request.user)
-        return self._answer(image)
+        images.make(image, by=self.request.user)
+
+    @object_action(url_path="look", url_name="look")
+    def look_up(self, image: Image) -> None:
+        """Look a container image up again: its tag may name another one now."""
+        adding.look_up_again(image)
 
     @extend_schema(request=SaveIn, responses={201: ImageOut})
     @action(detail=False, methods=["post"])
@@ -167,7 +157,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         fields = parse_request(serializer, engines.check_name, user=request.user)
         if not Job.objects.editable_by(request.user).filter(pk=fields["job"].pk).exists():
             self.permission_denied(request)
-        return self._answer(saving.request(by=request.user, **fields), 201)
+        return self.answer(saving.request(by=request.user, **fields), 201)
 
     @extend_schema(responses={204: None})
     @action(detail=False, methods=["delete"], url_path="boxes/(?P<pk>[0-9]{1,18})")
@@ -185,33 +175,5 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def container(self, request: ApiRequest) -> Response:
         """Add a container image; it is looked up at once. Ask for it until it is ready or failed."""
         serializer = ContainerIn(data=request.data, context=self.get_serializer_context())
-        return self._answer(
-            adding.add(user=request.user, **parse_request(serializer, adding.check, user=request.user)), 201
-        )
-
-    @extend_schema(request=None, responses=ImageOut)
-    @action(detail=True, methods=["post"], url_path="look", url_name="look")
-    def look_up(self, request: ApiRequest, pk: str) -> Response:
-        """Look a container image up again: its tag may name another one now."""
-        image = self._own(request, pk)
-        adding.look_up_again(image)
-        return self._answer(image)
-
-    @extend_schema(request=EditIn, responses=ImageOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        image = self._own(request, pk)
-        changes = parse_request(EditIn(data=request.data))
-        values = {"description": image.description, "visibility": image.visibility}
-        return self._answer(images.edit(image=image, **{**values, **changes}))
-
-    @extend_schema(responses={204: None})
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        images.delete(image=self._own(request, pk), by=request.user)
-        return Response(status=204)
-
-    def _own(self, request: ApiRequest, pk: str) -> Image:
-        """An image that the caller may change: 404 when they may not see it, 403 when they may only see it."""
-        image: Image = get_object_or_404(Image.objects.visible_to(request.user), pk=pk)
-        if not Image.objects.editable_by(request.user).filter(pk=image.pk).exists():
-            self.permission_denied(request)
-        return image
+        fields = parse_request(serializer, adding.check, user=request.user)
+        return self.answer(adding.add(user=request.user, **fields), 201)

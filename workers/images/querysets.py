@@ -8,7 +8,6 @@ from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from workers.core.states import FINAL
 
 if TYPE_CHECKING:
@@ -49,14 +48,6 @@ class ImageQuerySet(OwnedQuerySet):
         name = field.field.name
         rows = field.related_model._default_manager.filter(only, **{name: OuterRef("pk")}).order_by().values(name)
         return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number")), 0)
-
-    def named_like(self, query: str) -> Self:
-        """Name, tag or description contains each of the words."""
-        return search.filter_by_text(self, query, "name", "tag", "description")
-
-    def of_kind(self, kind: str) -> Self:
-        """Images of one kind; all for an empty word."""
-        return self.filter(kind=kind) if kind else self
 
     def startable(self) -> Self:
         """Images that a new job may name: those that are ready, or are built on demand."""

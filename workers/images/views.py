@@ -2,95 +2,125 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST, require_safe
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
+from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.objects.pages import ObjectPages, action
+from aiplatform.objects.tables import Column, MainColumn, Table
 from workers.core.models import Job
 from workers.images import usage
 from workers.images.containers import adding
+from workers.images.filters import ImageFilters
 from workers.images.forms import BuildForm, EditForm, SaveForm
 from workers.images.models import Image, NodeCopy, State
-from workers.images.orders import ORDERING
 from workers.images.services import images, saving, uses
 from workers.images.store import archive, below, boxes, catalog, compatibility, engines, layers
 
 ALIVE = (State.BUILDING, State.SAVING, State.LOOKING)
-KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]
 
 
-@needs(Action.JOBS_VIEW)
-@require_safe
-def index(request: SignedInRequest) -> HttpResponse:
-    """Images this person may see; `?q=`, `?kind=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    catalog.create_all()
-    rows = Image.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
-    rows = rows.of_kind(request.GET.get("kind", ""))
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    page = ORDERING.page(request, rows)
-    for image in page:
-        image.about = catalog.describe(image)
-    alive = any(image.status in ALIVE for image in page)
-    context = {"page": page, "kinds": KINDS, "refresh": alive}
-    return render(request, "images/_table.html" if request.htmx else "images/list.html", context)
+class ImagePages(ObjectPages[Image]):
+    """Pages of images. Rows that change by themselves are read again."""
 
+    model, filters, form_class = Image, ImageFilters, BuildForm
+    namespace, url_names = "images", {"look_up": "look"}
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_SUBMIT
+    table = Table(
+        MainColumn(
+            _("Name"),
+            sort="name",
+            below="row.about|truncatechars:80",
+            is_public="row.visibility == 'public' and not row.built_in",
+        ),
+        Column(_("Kind"), "row.get_kind_display", sort="kind"),
+        Column(_("State"), "{% state_chip row.status row.status_word %}"),
+        Column("Python", "row.contents.python|default:'–'", css="mono"),
+        Column("torch", "row.contents.torch|default:'–'", css="mono"),
+        Column(
+            _("Size"),
+            "{% if row.total_bytes %}{{ row.total_bytes|bytes }}{% else %}–{% endif %}",
+            kind="num",
+            css="nowrap",
+        ),
+        Column(_("Used by"), "row.used", kind="num"),
+        Column(_("Owner"), template="images/_owner.html", sort="owner"),
+        Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
+        anchor="image",
+    )
+    region, title = "images", pgettext_lazy("container", "Images")
+    lead = _("Sources of programs for jobs: engines built from packages, saved workspaces, and container images.")
+    filter_label, no_match_text = _("Filter images"), _("No image matches this filter.")
+    new_title, save_label = _("Build image"), _("Save")
+    form_template, edit_template = "images/new.html", "objects/form.html"
+    list_template, detail_template, live_template = "images/list.html", "images/detail.html", "images/_facts.html"
 
-@needs(Action.JOBS_SUBMIT)
-def new(request: SignedInRequest) -> HttpResponse:
-    """Ask for an engine of packages."""
-    form = BuildForm(request.POST or None)
-    if form.is_valid():
-        with errors_shown_on(form):
-            image = engines.build(user=request.user, **form.cleaned_data)
-            return redirect("images:detail", image.pk)
-    else:
-        check_valid_fields(form, engines.check, user=request.user)
-    return render(request, "images/new.html", {"form": form}, status=422 if form.errors else 200)
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        for image in rows:
+            image.about = catalog.describe(image)
+        return {"refresh_s": request.user.refresh_s if any(image.status in ALIVE for image in rows) else 0}
 
+    def rows(self, request: SignedInRequest, which: str = "visible_to") -> Any:
+        catalog.create_all()
+        return super().rows(request, which)
 
-@needs(Action.JOBS_VIEW)
-@require_safe
-def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One image: what is in it, where it came from, who uses it."""
-    image = get_object_or_404(Image.objects.visible_to(request.user).for_list(), pk=pk)
-    visible_jobs = Job.objects.visible_to(request.user)
-    job = image.job if image.is_saved else image.engine.job if image.engine else None
-    may_edit = Image.objects.editable_by(request.user).filter(pk=pk).exists()
-    context = {
-        "image": image,
-        "about": catalog.describe(image),
-        "chain": layers.chain(image)[:-1],
-        "job": visible_jobs.filter(pk=job.pk).first() if job else None,
-        "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
-        "may_edit": may_edit,
-        "base": below.shown_facts(image, below.bases_seen(request.user)).get("base", ""),
-        "refresh": image.status in ALIVE,
-        "can_save": may_edit and image.is_saved and image.status == State.FAILED and image.job,
-        "can_look": adding.can_look(image),
-        "copies": NodeCopy.objects.visible_to(request.user).filter(image=image),
-        "machines": compatibility.machines(image) if request.user.can(Action.CLUSTER_VIEW) else [],
-        "needs": compatibility.needs_of(image),
-        "can_build": image.kind == Image.Kind.ENGINE and image.status in (State.NEW, State.FAILED),
-    }
-    return render(request, "images/_facts.html" if request.htmx else "images/detail.html", context)
+    def details(self, request: SignedInRequest, row: Image, is_own: bool) -> dict[str, Any]:
+        """What is in an image, where it came from, who uses it."""
+        visible_jobs = Job.objects.visible_to(request.user)
+        job = row.job if row.is_saved else row.engine.job if row.engine else None
+        return {
+            "image": row,
+            "about": catalog.describe(row),
+            "chain": layers.chain(row)[:-1],
+            "job": visible_jobs.filter(pk=job.pk).first() if job else None,
+            "users": usage.users_of(row) if request.user.sees_everything or row.owner == request.user else [],
+            "may_edit": is_own,
+            "base": below.shown_facts(row, below.bases_seen(request.user)).get("base", ""),
+            "refresh": row.status in ALIVE,
+            "can_save": is_own and row.is_saved and row.status == State.FAILED and row.job,
+            "can_look": adding.can_look(row),
+            "copies": NodeCopy.objects.visible_to(request.user).filter(image=row),
+            "machines": compatibility.machines(row) if request.user.can(Action.CLUSTER_VIEW) else [],
+            "needs": compatibility.needs_of(row),
+            "can_build": row.kind == Image.Kind.ENGINE and row.status in (State.NEW, State.FAILED),
+        }
 
+    def form(self, request: SignedInRequest, row: Image | None = None) -> BuildForm | EditForm:
+        return EditForm(request.POST or None, instance=row) if row else BuildForm(request.POST or None)
 
-@needs(Action.JOBS_SUBMIT)
-@require_POST
-def build(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Build an engine that is not there, or try again what failed: a build, or the saving of one's own image."""
-    image = get_object_or_404(Image.objects.visible_to(request.user).makeable_by(request.user), pk=pk)
-    with errors_as_messages(request):
-        images.make(image, by=request.user)
-    return redirect("images:detail", pk)
+    def service_check(self, request: SignedInRequest, row: Image | None) -> Any:
+        return None if row else partial(engines.check, user=request.user)
+
+    def create(self, request: SignedInRequest, form: Any) -> Image:
+        return engines.build(user=request.user, **form.cleaned_data)
+
+    def change(self, request: SignedInRequest, form: Any, row: Image) -> None:
+        images.edit(image=row, **form.cleaned_data)
+
+    def remove(self, request: SignedInRequest, row: Image) -> None:
+        images.delete(image=row, by=request.user)
+
+    @action(rows="makeable_by")
+    def build(self, request: SignedInRequest, row: Image) -> None:
+        """Build an engine that is not there, or try again what failed: a build, or the saving of one's own image."""
+        images.make(row, by=request.user)
+
+    @action(path="<int:pk>/look/")
+    def look_up(self, request: SignedInRequest, row: Image) -> None:
+        """Look a container image up again."""
+        if row.kind != Image.Kind.CONTAINER:
+            raise Http404
+        adding.look_up_again(row)
 
 
 @needs(Action.JOBS_SUBMIT)
@@ -118,31 +148,6 @@ def forget(request: SignedInRequest, pk: int) -> HttpResponse:
         with errors_as_messages(request):
             boxes.forget(job, by=request.user)
     return redirect("workers:job", pk)
-
-
-@needs(Action.JOBS_SUBMIT)
-def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Description, and who may see it."""
-    image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
-    form = EditForm(request.POST or None, instance=image)
-    if form.is_valid():
-        with errors_shown_on(form):
-            images.edit(image=image, **form.cleaned_data)
-            return redirect("images:detail", pk)
-    return render(request, "images/edit.html", {"form": form, "image": image}, status=422 if form.errors else 200)
-
-
-@needs(Action.JOBS_SUBMIT)
-@require_POST
-def delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete an image that nothing needs; its name must have been typed."""
-    image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
-    if not is_name_confirmed(request, image.name):
-        return redirect("images:detail", pk)
-    with errors_as_messages(request):
-        images.delete(image=image, by=request.user)
-        return redirect("images:list")
-    return redirect("images:detail", pk)
 
 
 def _box(job: Job, user: User) -> dict[str, Any]:

@@ -100,7 +100,10 @@ def devices() -> tuple[plain.Device, ...]:
         "pk", "node_id", "kind", "model", "group", "capacity", "memory_mib", "health"
     )
     machine_facts = {pk: machine_of(facts) for pk, facts in Node.objects.values_list("pk", "facts")}
-    return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6], *machine_facts[row[1]]) for row in rows)
+    return tuple(
+        plain.Device(pk, node, kind, model, group, capacity, health == Device.Health.OK, memory, *machine_facts[node])
+        for pk, node, kind, model, group, capacity, memory, health in rows
+    )
 
 
 def machine_of(facts: Mapping[str, Any]) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from accounts.services import ssh_keys
 
 
 class Command(BaseCommand):
-    help = "Print the public keys of an active person, one a line; nothing for anybody else."
+    help = "Print the public keys of an active user, one per line; nothing for other users."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")

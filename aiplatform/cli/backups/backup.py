@@ -28,8 +28,8 @@ DATABASE = "aiplatform.sqlite3"
 def main(argv: list[str]) -> int:
     """Parse the command line, make one backup, say where it is."""
     parser = argparse.ArgumentParser(prog="manage.py backup", description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="outside the data root; each backup is a folder of its own in it")
-    parser.add_argument("--keep", type=int, metavar="N", help="afterwards remove all but the newest N")
+    parser.add_argument("folder", type=Path, help="folder outside the data root; each backup is a subfolder")
+    parser.add_argument("--keep", type=int, metavar="N", help="then remove all but the newest N backups")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args(argv)
     if options.keep is not None and options.keep < 1:
@@ -42,21 +42,21 @@ def main(argv: list[str]) -> int:
         made = make(options.folder)
         removed = [] if options.keep is None else thin_out(options.folder, options.keep)
     except (Refused, OSError) as refusal:
-        print(f"No backup was made: {refusal}")
+        print(f"No backup was created: {refusal}")
         return 1
     facts = json.loads((made / MANIFEST).read_text())
     if options.json:
         print(json.dumps({"backup": str(made), "removed": [str(path) for path in removed], **facts}))
         return 0
     print(
-        f"{made}: database and {facts['files']} files, {facts['bytes'] / 1e9:.2f} GB, {facts['linked']} of them as in "
-        f"the backup before; {time.monotonic() - begun:.0f} s"
+        f"{made}: database and {facts['files']} files, {facts['bytes'] / 1000000000.0:.2f} GB, {facts['linked']} "
+        f"of them unchanged since the previous backup; {time.monotonic() - begun:.0f} s"
     )
     if not facts["secret"]:
-        print("AIP_SECRET_KEY is not in it: keep it yourself, or nobody can sign in with a second factor again.")
+        print("AIP_SECRET_KEY is not included: store it separately; without it second factors cannot be verified.")
     if facts["too_deep"]:
         paths = "1 path is" if facts["too_deep"] == 1 else f"{facts['too_deep']:,} paths are"
-        print(f"{paths} longer than {folder_copies.MAX_LENGTH:,} bytes and not in it.")
+        print(f"{paths} longer than {folder_copies.MAX_LENGTH:,} bytes and not included.")
     for path in removed:
         print(f"removed {path}")
     return 0
@@ -71,7 +71,7 @@ def make(folder: Path) -> Path:
     from django.db import connection
 
     if is_within(folder, env.DATA_ROOT) or is_within(env.DATA_ROOT, folder):
-        raise Refused(f"{folder} and the data root {env.DATA_ROOT} must lie apart.")
+        raise Refused(f"{folder} and the data root {env.DATA_ROOT} must not contain each other.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for left in folder.glob(".*.part"):  # of one that was killed
         remove_tree(left)

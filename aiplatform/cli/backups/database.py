@@ -80,5 +80,7 @@ def _program(name: str) -> str:
     versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
     program = str(versions[-1]) if versions else shutil.which(name)
     if program is None:
-        raise Refused(f"The program {name} is not here. Install PostgreSQL's client programs (postgresql-client).")
+        raise Refused(
+            f"The program {name} is not installed. Install the PostgreSQL client programs (postgresql-client)."
+        )
     return program

@@ -9,7 +9,7 @@ MANIFEST = "manifest.json"
 SECRET = "secret_key"  # noqa: S105 - the name of its file
 UNFINISHED = "restore-unfinished"
 """While this file is in the data root, `manage.py up` does not start: jobs could run twice."""
-REBUILT = ("log", "cache", "boxes", ".join", UNFINISHED)
+REBUILT = ("log", "cache", "help", "boxes", ".join", UNFINISHED)
 """What of the data root is made again, or, as boxes, not brought back."""
 
 

@@ -27,10 +27,10 @@ EMPTY_ANYWAY = {"lost+found", UNFINISHED}
 def main(argv: list[str]) -> int:
     """Parse the command line, restore, print what to do next."""
     parser = argparse.ArgumentParser(prog="manage.py restore", description=__doc__.partition("\n")[0])
-    parser.add_argument("backup", type=Path, help="a folder that `manage.py backup` made")
+    parser.add_argument("backup", type=Path, help="a folder created by `manage.py backup`")
     parser.add_argument(
         "--keep-queue", action="store_true",
-        help="let jobs that waited go on waiting: only where nothing ran since the backup, else they run twice",
+        help="keep queued jobs in the queue: only if nothing ran since the backup, otherwise they run twice",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args(argv)
@@ -44,12 +44,14 @@ def main(argv: list[str]) -> int:
         return 0
     print(f"Restored into {env.DATA_ROOT} as of {summary['made_at']}: {summary['files']} files.")
     lost = len(summary["lost"])
-    jobs = "1 job waited or ran then and is" if lost == 1 else f"{lost:,} jobs waited or ran then and are"
-    print(f"{jobs} lost; {summary['waiting']:,} still waiting.")
+    jobs = (
+        "1 job was queued or running then and is" if lost == 1 else f"{lost:,} jobs were queued or running then and are"
+    )
+    print(f"{jobs} lost; {summary['waiting']:,} still queued.")
     for name in summary["set_aside"]:
-        print(f"newer than the database, set aside: {name}")
+        print(f"newer than the database, moved aside: {name}")
     if summary["database"] == database.POSTGRESQL:
-        print("Grant the machines' user its rights again: manage.py deploy --grants | psql -U postgres aip")
+        print("Restore the permissions of the node user: manage.py deploy --grants | psql -U postgres aip")
     print("Start it: python3 manage.py up")
     return 0
 
@@ -64,7 +66,7 @@ def bring_back(backup: Path, *, keep_queue: bool = False) -> dict[str, Any]:
     facts = read(backup)
     there = {path.name for path in env.DATA_ROOT.iterdir()} - EMPTY_ANYWAY if env.DATA_ROOT.exists() else set()
     if there:
-        raise Refused(f"{env.DATA_ROOT} is not empty (AIP_DATA_ROOT). Move what is there away, or take another folder.")
+        raise Refused(f"{env.DATA_ROOT} is not empty (AIP_DATA_ROOT). Move its contents away, or use another folder.")
     env.DATA_ROOT.mkdir(parents=True, exist_ok=True)
     (env.DATA_ROOT / UNFINISHED).touch()
     if facts["secret"] and not env.SECRET_KEY:  # before the settings make one
@@ -78,13 +80,13 @@ def bring_back(backup: Path, *, keep_queue: bool = False) -> dict[str, Any]:
     from django.db import connection
 
     if database.kind(connection) != facts["database"]:
-        raise Refused(f"The backup is of {facts['database']}, AIP_DATABASE_URL names {database.kind(connection)}.")
+        raise Refused(f"The backup is of {facts['database']}, but AIP_DATABASE_URL names {database.kind(connection)}.")
     if not database.is_empty(connection):
-        raise Refused("The database is not empty. Make an empty one, and set AIP_DATABASE_URL to it.")
+        raise Refused("The database is not empty. Create an empty one, and set AIP_DATABASE_URL to it.")
     moved = (facts["root"], str(env.DATA_ROOT))
     copied = folder_copies.copy_tree(backup / "data", env.DATA_ROOT, moved=moved if moved[0] != moved[1] else None)
     if copied.files != facts["files"]:
-        raise Refused(f"The backup is damaged: it had {facts['files']} files, there are {copied.files}.")
+        raise Refused(f"The backup is damaged: it should have {facts['files']} files, but has {copied.files}.")
     database.put_back(connection, backup / "database")
     _check_program(connection)
     call_command("migrate", interactive=False, verbosity=0)
@@ -107,11 +109,11 @@ def read(backup: Path) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = json.loads((backup / MANIFEST).read_text())
     except (OSError, ValueError) as exc:
-        raise Refused(f"{backup} is no whole backup: {exc}") from exc
+        raise Refused(f"{backup} is not a complete backup: {exc}") from exc
     if facts.get("format") != FORMAT:
-        raise Refused(f"{backup} was made by another version of the program ({facts.get('program')}).")
+        raise Refused(f"{backup} was created by another version of the program ({facts.get('program')}).")
     if sha256_of(backup / "database") != facts["database_sha256"]:
-        raise Refused(f"{backup}/database is damaged: its checksum differs.")
+        raise Refused(f"{backup}/database is damaged: the checksum does not match.")
     return facts
 
 
@@ -122,4 +124,4 @@ def _check_program(connection: Any) -> None:
     loader = MigrationLoader(connection)
     if unknown := sorted(set(loader.applied_migrations) - set(loader.disk_migrations)):
         named = ", ".join(".".join(key) for key in unknown[:3])
-        raise Refused(f"The backup is of a newer program: it has {named}. Put that program in place first.")
+        raise Refused(f"The backup is from a newer program: it has {named}. Install that version first.")

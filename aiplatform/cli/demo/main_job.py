@@ -51,12 +51,14 @@ class MainJob:
     def annotate(self, version: int, truth: list[Drawing], *, project_name: str) -> dict[str, Any]:
         """Draw the known boxes on unannotated images as an annotator would, and convert them to a version."""
         project = self.client.post(
-            "annotation/projects/", {"name": project_name, "intro": "Handwritten digits, drawn by the demo"}, once=True
+            "annotation/projects/",
+            {"name": project_name, "intro": "Handwritten digits, created by the demo"},
+            once=True,
         )
         base = f"annotation/projects/{project['id']}"
         names = sorted({box[0] for drawing in truth for box in drawing.boxes})
         labels = [{"name": name, "supercategory": "digit", "shape": "bbox"} for name in names]
-        fields = {"name": "plain digits", "intro": "Drawn by the demo", "source": version, "labels": labels}
+        fields = {"name": "plain digits", "intro": "Created by the demo", "source": version, "labels": labels}
         made = self.client.post(f"{base}/datasets/", fields, once=True)
         ids = {row["name"]: row["id"] for row in self.client.pages(f"{base}/datasets/{made['id']}/labels/")}
         boxes = {drawing.name: drawing.boxes for drawing in truth}
@@ -102,7 +104,7 @@ class MainJob:
                     if training["job"] in (version.get("job"), (version.get("lineage") or {}).get("job")):
                         return dict(version)
             time.sleep(0.5)
-        raise ClientError("The training ended well but no model of it was registered within a minute.")
+        raise ClientError("The training completed but no model was registered within a minute.")
 
     def evaluate(self, model: int, version: int, *, split: str) -> dict[str, Any]:
         """Evaluate a model on a split."""
@@ -113,7 +115,7 @@ class MainJob:
     def serve(self, model: int, name: str) -> dict[str, Any]:
         """Start a service and wait until it answers."""
         row = self.client.post("services/", {"name": name, "model_version": model}, once=True)
-        self._until(f"services/{row['id']}/", {"ready"}, what="The service")
+        self._until(f"services/{row['id']}/", {"ready"}, what="The endpoint")
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -164,10 +166,10 @@ class MainJob:
                 shown = line
             if state in wanted and (state not in waiting.OVER or waiting.is_over(row)):
                 if good is not None and state not in good:
-                    raise ClientError(f"{what} ended as {state}: {line}")
+                    raise ClientError(f"{what} ended in state {state}: {line}")
                 return row
             if (state in waiting.OVER and state not in wanted) or state == "cancelled":
-                raise ClientError(f"{what} ended as {state}: {line or row.get('detail') or ''}")
+                raise ClientError(f"{what} ended in state {state}: {line or row.get('detail') or ''}")
             time.sleep(0.5)
 
 

@@ -27,25 +27,29 @@ def judge(ap50: float, figures: dict[str, Any], *, minutes: float) -> Verdict:
         minutes: what was asked for.
     """
     if ap50 >= GOOD:
-        return Verdict(works=True, headline=f"The model works: AP50 {ap50:.2f} on images it never saw.")
+        return Verdict(works=True, headline=f"The model works: AP50 {ap50:.2f} on unseen images.")
     reason = _reason(figures, minutes)
     if ap50 >= USABLE:
         return Verdict(works=True, headline=f"The model works, but could be better: AP50 {ap50:.2f}.", why=reason)
-    return Verdict(works=False, headline=f"The model does not work well: AP50 {ap50:.2f}, {GOOD} is usual.", why=reason)
+    return Verdict(
+        works=False, headline=f"The model does not work well: AP50 {ap50:.2f}; {GOOD} is typical.", why=reason
+    )
 
 
 def _reason(figures: dict[str, Any], minutes: float) -> str:
     steps, planned = figures.get("steps", 0), figures.get("steps_planned", 0)
     slowdown = figures.get("slowdown", 1.0)
-    again = f"Try again when they are free, or with more time: manage.py demo --minutes {3 * minutes:g}."
+    again = f"Try again when they are idle, or with more time: manage.py demo --minutes {3 * minutes:g}."
     if planned and steps < planned:
-        part = f"Only {steps:g} of {planned:g} steps were done in the time"
+        part = f"Only {steps:g} of {planned:g} steps were completed in time"
         if slowdown >= BUSY:
-            return f"{part}: the cores are busy with other work and took {slowdown:.1f} times as long. {again}"
+            return f"{part}: the cores are busy with other programs and took {slowdown:.1f} times as long. {again}"
         return (
-            f"{part}: this machine is slow, or has few cores. Give it more: manage.py demo --minutes {3 * minutes:g}."
+            f"{part}: this computer is slow, or has few cores. Use more time: manage.py demo --minutes {3 * minutes:g}."
         )
-    return "All steps were done, so time is not the reason; few images are (--images), or something on the job's page."
+    return (
+        "All steps were completed, so time is not the reason; check the number of images (--images), or the job page."
+    )
 
 
 def lateness(row: dict[str, Any], spent_s: float, minutes: float) -> str:

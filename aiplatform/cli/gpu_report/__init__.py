@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("GPU report", "Measure what only GPUs can prove on free GPUs of this node.")
     group.add_argument("--gpu-report", action="store_true", help="run the checks and write an HTML and a JSON file")
     group.add_argument("--minutes", type=float, default=8.0, help="time limit of the report (default: 8)")
-    group.add_argument("--gpus", type=int, default=2, help="how many GPUs to reserve at most (default: 2)")
+    group.add_argument("--gpus", type=int, default=2, help="maximum number of GPUs to reserve (default: 2)")
     group.add_argument("--wait", type=float, default=30.0, help="seconds to wait for the reservation (default: 30)")
     group.add_argument("--only", metavar="ID", nargs="+", help="run only these checks")
     group.add_argument("--output", type=Path, help=f"folder of the report (default: AIP_DATA_ROOT/{FOLDER}/TIME)")

@@ -62,7 +62,7 @@ def run(function: Callable[[], Any], folder: Path, limit_s: float) -> Outcome:
 
 
 def _lost(answer: dict[str, Any]) -> str:
-    return "" if "value" in answer else "The process of the check left no result."
+    return "" if "value" in answer else "The check process returned no result."
 
 
 def _be_child(function: Callable[[], Any], folder: Path) -> None:
@@ -118,12 +118,12 @@ def _wait(pid: int, deadline: float, limit_s: float) -> str:
         poll = select.poll()
         poll.register(ended, select.POLLIN)
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            return f"The check was ended after its limit of {limit_s:.0f} s."
+            return f"The check was stopped at its limit of {limit_s:.0f} s."
     finally:
         os.close(ended)
     status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     if status is not None and status.si_code != os.CLD_EXITED:
-        return f"The process of the check was ended by {signal.Signals(status.si_status).name}."
+        return f"The check process was terminated by {signal.Signals(status.si_status).name}."
     return ""
 
 

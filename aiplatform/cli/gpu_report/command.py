@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the report; 0: nothing failed, 1: a check failed, 2: nothing could be checked."""
     checks = [check for check in CHECKS if not options.only or check.id in options.only]
     if unknown := set(options.only or ()) - {check.id for check in checks}:
-        print(f"Unknown checks: {', '.join(sorted(unknown))}. Known: {', '.join(check.id for check in CHECKS)}.")
+        print(f"Unknown checks: {', '.join(sorted(unknown))}. Available: {', '.join(check.id for check in CHECKS)}.")
         return 2
     if options.minutes < MIN_MINUTES or options.gpus < 1:
         print(f"--minutes must be at least {MIN_MINUTES:g}, and --gpus at least 1.")

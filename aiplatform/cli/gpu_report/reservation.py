@@ -122,8 +122,8 @@ def _without_platform(devices: Sequence[Card], facts: Mapping[str, Any], max_gpu
     free = [device for device in devices if device.index not in busy]
     texts = [f"GPU {index} is used by process {', '.join(sorted(processes))}" for index, processes in busy.items()]
     if not free:
-        raise Unavailable(f"{'; '.join(texts)}. End these processes, or wait until they have ended.")
-    warning = "No platform runs on this node: nothing keeps other programs from its GPUs while they are measured."
+        raise Unavailable(f"{'; '.join(texts)}. Stop these processes, or wait until they exit.")
+    warning = "The platform is not running on this node: other programs could use the GPUs during the measurement."
     return Reservation(free[:max_gpus], "no platform", warnings=[warning, *texts])
 
 
@@ -133,8 +133,8 @@ def _busy(node: Any) -> str:
     jobs = reservations.holding_jobs(node)
     named = ", ".join(str(job) for job in jobs[:8]) + (f" and {len(jobs) - 8} more" if len(jobs) > 8 else "")
     if jobs:
-        return f"No GPU of {node.name} is free: they are held by {named}. Drain the node, or wait for these jobs."
-    return f"No GPU of {node.name} is free and healthy. Its page shows the state of each."
+        return f"No GPU of {node.name} is free: they are used by {named}. Drain the node, or wait for these jobs."
+    return f"No GPU of {node.name} is free and healthy. See its page for the state of each GPU."
 
 
 def _submitted(node: Any, count: int, lock: Path, left_s: float) -> Any:
@@ -143,12 +143,12 @@ def _submitted(node: Any, count: int, lock: Path, left_s: float) -> Any:
 
     owner = reservations.administrator()
     if owner is None:
-        raise Unavailable("The platform has no administrator yet, in whose name GPUs could be reserved.")
+        raise Unavailable("The platform has no administrator yet who could reserve GPUs.")
     limit = timedelta(seconds=round(left_s) + 60)
     try:
         return reservations.submit(node, gpus=count, lock=lock, name=NAME, max_runtime=limit, by=owner)
     except DomainError as exc:
-        raise Unavailable(f"The platform reserves no GPU: {exc}") from exc
+        raise Unavailable(f"The platform cannot reserve a GPU: {exc}") from exc
 
 
 def _wait_for(job: Any, wait_s: float, pause: Callable[[float], None]) -> Sequence[Any]:
@@ -157,10 +157,10 @@ def _wait_for(job: Any, wait_s: float, pause: Callable[[float], None]) -> Sequen
     deadline = time.monotonic() + wait_s
     while not (rows := reservations.reserved_gpus(job)):
         if job.is_final:
-            raise Unavailable(f"The reservation, job #{job.pk}, ended before it began: {job.message}")
+            raise Unavailable(f"The reservation, job #{job.pk}, ended before it started: {job.message}")
         if time.monotonic() > deadline:
-            why = job.wait_sentence or "it waits in the queue"
-            raise Unavailable(f"The reservation, job #{job.pk}, did not begin within {wait_s:.0f} s: {why}")
+            why = job.wait_sentence or "the reservation is queued"
+            raise Unavailable(f"The reservation, job #{job.pk}, did not start within {wait_s:.0f} s: {why}")
         pause(POLL_S)
     return rows
 
@@ -175,7 +175,7 @@ def _ended(job: int) -> str:
     try:
         row = Job.objects.get(pk=job)
     except DatabaseError:
-        return "The platform's database does not answer, so the reservation may have ended."
+        return "The database of the platform does not respond, so the reservation may have ended."
     if row.state == JobState.RUNNING and row.desired == Desired.RUN:
         return ""
     return f"The reservation, job #{job}, was ended: {row.message or row.get_state_display()}"
@@ -185,7 +185,7 @@ def _resumed(node: int) -> str:
     from workers.core.models import Node
 
     row = Node.objects.get(pk=node)
-    return "" if row.drain else f"{row.name} takes work again: its GPUs are no longer free for the report."
+    return "" if row.drain else f"{row.name} accepts jobs again: its GPUs are not free for the report any more."
 
 
 def _release(job: Any, unlock: Callable[[], None], pause: Callable[[float], None]) -> None:

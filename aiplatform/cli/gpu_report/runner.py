@@ -119,7 +119,7 @@ def _one(check: Check, reservation: Reservation, facts: Mapping[str, Any], work:
     """Run one check if it can run and its time is left."""
     left_s = budget.left_s()
     if check.seconds > left_s:
-        reason = f"Not enough time is left: it takes about {check.seconds:.0f} s, {left_s:.0f} s are left."
+        reason = f"Not enough time left: the check takes about {check.seconds:.0f} s, {left_s:.0f} s are left."
         return result_of(check, Status.SKIPPED, reason)
     if facts.get("simulated"):
         return _simulated(check, work, min(check.limit_s, left_s))

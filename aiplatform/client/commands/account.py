@@ -34,14 +34,14 @@ def _request_token(platform: config.Config, args: argparse.Namespace, **settings
     """Get a new token for a name and a password."""
     interactive = sys.stdin.isatty()
     if not args.username and not interactive:
-        raise ClientError("Give --username, and --password-stdin with the password on standard input.", USAGE)
+        raise ClientError("Specify --username, and --password-stdin with the password on standard input.", USAGE)
     username = args.username or _prompt("Username: ")
     if args.password_stdin:
         password = sys.stdin.readline().rstrip("\n")
     elif interactive:
         password = getpass.getpass("Password: ")
     else:
-        raise ClientError("Give --password-stdin and the password on standard input.", USAGE)
+        raise ClientError("Specify --password-stdin and the password on standard input.", USAGE)
     client, fields = Client(config.Config(platform.url, "")), {"username": username, "password": password, **settings}
     if args.code:
         fields["code"] = args.code
@@ -59,7 +59,7 @@ def _prompt(prompt: str) -> str:
 
 
 def _logout(args: argparse.Namespace) -> None:
-    done(args, {}, "The saved token is forgotten." if config.forget() else "There was no saved token.")
+    done(args, {}, "The stored token is deleted." if config.forget() else "No stored token.")
 
 
 def _token(args: argparse.Namespace) -> None:
@@ -69,7 +69,7 @@ def _token(args: argparse.Namespace) -> None:
         output.as_json(row)
     else:
         print(row["token"])
-        output.say("Keep it now: it is not shown again.")
+        output.say("Store it now: it is not shown again.")
 
 
 def _whoami(args: argparse.Namespace) -> None:
@@ -78,23 +78,23 @@ def _whoami(args: argparse.Namespace) -> None:
 
 
 FIELDS = columns("Username=username, Nickname=nickname, Roles=roles|joined")
-USERNAME = option("--username", help="asked for when left out")
+USERNAME = option("--username", help="prompted for if omitted")
 PASSWORD = flag("--password-stdin", help="read the password from standard input")
-CODE = option("--code", help="code of the second factor; asked for where it is needed")
+CODE = option("--code", help="code of the second factor; prompted for if required")
 
 NOUNS = {
-    "login": Verb("login", "Sign in and keep a token for this address.", (
+    "login": Verb("login", "Sign in and store a token for this address.", (
         option("address", nargs="?", help=f"address of the platform ({config.DEFAULT_URL})"),
         USERNAME, PASSWORD, CODE,
         option("--token", help="use this token instead of a password; - reads it from standard input"),
     ), run=_login),
-    "logout": Verb("logout", "Forget the saved token.", run=_logout),
-    "whoami": Verb("whoami", "Show who is signed in.", run=_whoami),
-    "token": Verb("token", "Make a token for a script; it is printed once.", (
-        option("name", help="what it is for"),
+    "logout": Verb("logout", "Delete the stored token.", run=_logout),
+    "whoami": Verb("whoami", "Show the signed-in user.", run=_whoami),
+    "token": Verb("token", "Create a token for a script; it is printed once.", (
+        option("name", help="name of the token"),
         option("--days", type=int, default=90, help="days until it expires (90)"),
         CODE,
-        flag("--read-only", help="it may look, not change"),
+        flag("--read-only", help="read-only token"),
         USERNAME, PASSWORD,
     ), run=_token),
 }  # fmt: skip

@@ -17,7 +17,7 @@ TARGETS = ["coco", "yolo", "yolo-seg", "voc"]
 COLUMNS = columns("id, name, about=intro, datasets, owner, made=created_at|ago")
 DATASETS = columns("id, name, about=intro, progress, exported=conversion")
 PROJECT = option("project", find=lookup.project, help="id or name")
-DATASET = option("--dataset", help="id or name, where the project has several")
+DATASET = option("--dataset", help="id or name, if the project has several")
 
 
 def _export(args: argparse.Namespace) -> int | None:
@@ -65,24 +65,27 @@ def _find_dataset(args: argparse.Namespace, project: int) -> int:
     if not rows:
         raise ClientError("This project has no such dataset.", NOT_FOUND)
     if len(rows) > 1:
-        raise ClientError(f"Say which with --dataset: {', '.join(row['name'] for row in rows)}.", USAGE)
+        raise ClientError(f"Specify one with --dataset: {', '.join(row['name'] for row in rows)}.", USAGE)
     return int(rows[0]["id"])
 
 
 NOUNS = {
     "annotation": (
-        Verb("list", "List the projects you can see.", (LIMIT,),
+        Verb("list", "List projects.", (LIMIT,),
              get="annotation/projects/", table=COLUMNS, empty="No annotation projects."),
         Verb("datasets", "List the datasets of a project.", (PROJECT,),
              get="annotation/projects/{project}/datasets/", table=DATASETS, empty="No datasets."),
-        Verb("export", "Export the labels of a project's dataset, as COCO where nothing is said.", (
+        Verb("export", "Export the labels of a dataset of a project, by default as COCO.", (
             PROJECT, DATASET,
-            option("--as", dest="target", choices=TARGETS, default="coco", help="format; all but coco are zips"),
+            option("--as", dest="target", choices=TARGETS, default="coco", help=
+                "format; all except coco "
+                "are zip files"),
             TO,
         ), run=_export),
-        Verb("freeze", "Make an annotated dataset version of the labels; prints its id.", (
+        Verb("freeze", "Create an annotated dataset version from the labels; prints its id.", (
             PROJECT, DATASET,
-            option("--new-dataset", default="", metavar="NAME", help="in a new dataset instead of the images' own"),
+            option("--new-dataset", default="", metavar="NAME", help="in a new dataset instead of the dataset of "
+                                                                     "the images"),
         ), run=_freeze),
     ),
 }  # fmt: skip

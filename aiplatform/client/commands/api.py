@@ -27,9 +27,11 @@ def _read(path: str) -> dict[str, Any]:
     try:
         body = json.loads(read_text(path))
     except ValueError as exc:
-        raise ClientError(f"{path} is not JSON: {exc}", USAGE) from exc
+        raise ClientError(f"{path} is not valid JSON: {exc}", USAGE) from exc
     if not isinstance(body, dict):
-        raise ClientError(f"{path} has no JSON object. Write the fields of the request as an object.", USAGE)
+        raise ClientError(
+            f"{path} does not contain a JSON object. Write the fields of the request as an object.", USAGE
+        )
     return body
 
 

@@ -18,12 +18,12 @@ from aiplatform.client.verbs import Verb, done, show_one
 VISIBILITIES = ("private", "group", "public")
 COLUMNS = columns(
     "id, name=|name, kind, state, python=facts.python, torch=facts.torch, size=size_bytes|size, used by=used_by, "
-    "owner, made=created_at|ago",
+    "owner, created=created_at|ago",
     name=lambda row: f"{row['name']}:{row['tag']}" if row.get("tag") else row["name"],
     size=lambda size: output.size(size) if size else "",
 )
 FIELDS = COLUMNS + columns(
-    "message, visible to=visibility, sha256, reference, digest, packages=requirements|lines, left out=left_out|joined",
+    "message, visible to=visibility, sha256, reference, digest, packages=requirements|lines, excluded=left_out|joined",
     lines=lambda text: ", ".join(text.split("\n")),
 )
 IMAGE = option("image", find=lookup.image, help="id, NAME, or NAME:TAG")
@@ -33,7 +33,7 @@ NAMING = (
     option("--description", default=""),
     option("--visibility", choices=VISIBILITIES, default="private"),
 )
-WAIT = flag("--wait", help="wait until it is ready; 6 when it failed", field="")
+WAIT = flag("--wait", help="wait until it is ready; exit code 6 on failure", field="")
 
 
 def print_new(args: argparse.Namespace, row: Any, sentence: str) -> int:
@@ -43,7 +43,7 @@ def print_new(args: argparse.Namespace, row: Any, sentence: str) -> int:
             print(row["id"])
         job = row["build_job"] if row["kind"] == "engine" else None
         log = f" Its log: aip jobs logs -f {job}" if job else ""
-        done(args, row, "It is ready." if row["state"] == "ready" else f"{sentence} as image {row['id']}.{log}")
+        done(args, row, "The image is ready." if row["state"] == "ready" else f"{sentence} as image {row['id']}.{log}")
         return OK
     row = waiting.until_over(args.client, f"images/{row['id']}/", until={"ready", "failed"})
     show_one(args, row, FIELDS)
@@ -52,7 +52,7 @@ def print_new(args: argparse.Namespace, row: Any, sentence: str) -> int:
 
 ROUTE = "registry-logins/"
 LOGINS = columns(
-    "id, registry=host, username, works=works|works, tested=tested_at|ago, usable by=visibility, owner, "
+    "id, registry=host, username, works=works|works, tested=tested_at|ago, visible to=visibility, owner, "
     "images=used_by, message",
     works={None: "not tested", True: "yes", False: "no"}.get,
 )
@@ -66,7 +66,7 @@ def _find_login(client: Client, name: str) -> int:
     if len(rows) > 1:
         raise lookup.ambiguous(name, rows)
     if not rows:
-        raise ClientError(f"There are no credentials of {name}. List them: aip images credentials", NOT_FOUND)
+        raise ClientError(f"No credentials {name}. List them: aip images credentials", NOT_FOUND)
     return int(rows[0]["id"])
 
 
@@ -91,7 +91,7 @@ def _add_login(args: argparse.Namespace) -> int:
     return TEST.report(args, args.client.post(f"{ROUTE}{row['id']}/test/")) or OK
 
 
-TEST = Verb("test-credentials", "Sign in at the registry; 6 when it does not work.", (CREDENTIALS,),
+TEST = Verb("test-credentials", "Test the credentials at the registry; exit code 6 on failure.", (CREDENTIALS,),
             post="registry-logins/{credentials}/test/",
             done=lambda args, row: f"Credentials {row['id']} work." if row["works"] else output.clean(row["message"]),
             exit_code=lambda row: OK if row["works"] else JOB_FAILED)  # fmt: skip
@@ -99,25 +99,25 @@ VERBS = (
     Verb("add-container", "Add a container image of Docker Hub or another registry.", (
         option("name"),
         option("reference", help="pytorch/pytorch:2.1.0, registry.example.org/lab/torch:2.1, with @sha256:…"),
-        flag("--local", field="", help="it is on the machines already"),
-        option("--credentials", metavar="ID|HOST", field="login", find=_find_login, help="what it is fetched with"),
+        flag("--local", field="", help="the image is already on the nodes"),
+        option("--credentials", metavar="ID|HOST", field="login", find=_find_login, help="download credentials"),
         flag("--newest", field="policy", convert=lambda newest: "newest" if newest else "pinned",
-             help="ask for each new job which one the tag names"),
+             help="resolve the tag for each new job"),
         *NAMING, WAIT,
     ), post="images/container/", send=lambda args: {"source": source_of(args.reference, local=args.local)}, once=True,
-         finish=lambda args, row: print_new(args, row, "It is being looked up")),
-    Verb("look", "Look a container image up again.", (IMAGE,),
-         post="images/{image}/look/", done="Image {args.image} is looked up again."),
-    Verb("credentials", "List credentials of registries.", get=ROUTE, table=LOGINS, empty="No credentials."),
-    Verb("add-credentials", "Keep credentials of a registry; the password is asked for.", (
+         finish=lambda args, row: print_new(args, row, "The image is being resolved")),
+    Verb("look", "Resolve a container image again.", (IMAGE,),
+         post="images/{image}/look/", done="Image {args.image} is being resolved again."),
+    Verb("credentials", "List registry credentials.", get=ROUTE, table=LOGINS, empty="No credentials."),
+    Verb("add-credentials", "Store registry credentials; prompts for the password.", (
         option("host", help="registry.example.org:5000; docker.io is Docker Hub"),
         option("--username", default=""),
         flag("--password-stdin", help="read the password from standard input"),
-        option("--ca", metavar="FILE", help="the certificate authority of a registry of the house, in PEM"),
-        flag("--group", help="people of your groups may use them"),
+        option("--ca", metavar="FILE", help="certificate authority of an internal registry, in PEM"),
+        flag("--group", help="share with your groups"),
     ), run=_add_login),
     TEST,
-    Verb("delete-credentials", "Forget credentials that no image needs.", (CREDENTIALS, YES),
+    Verb("delete-credentials", "Delete unused credentials.", (CREDENTIALS, YES),
          delete="registry-logins/{credentials}/", confirm="Delete credentials {args.credentials}?",
-         done="They are deleted."),
+         done="The credentials are deleted."),
 )  # fmt: skip

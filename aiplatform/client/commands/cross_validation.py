@@ -52,7 +52,7 @@ def _read(client: Client, training: Mapping[str, Any]) -> Any:
 
 def print_report(args: argparse.Namespace, validation: Mapping[str, Any]) -> None:
     """Print the folds, and mean and standard deviation of their metrics."""
-    output.table(validation["folds"], COLUMNS, empty="It is no part of a cross-validation.")
+    output.table(validation["folds"], COLUMNS, empty="Not part of a cross-validation.")
     for metric in validation["figures"]:
         spread = f" ± {metric['spread']:.3g}" if metric["spread"] is not None else ""
         print(f"{metric['key']}: {metric['mean']:.3g}{spread} over {metric['folds']} of the folds")

@@ -15,12 +15,12 @@ from aiplatform.client.verbs import Verb, done
 FORMS = ["zip", "tar", "yolo", "yolo-seg", "voc"]
 COLUMNS = columns("id, name, version=latest_version, images, annotated, public, owner, made=created_at|ago")
 VERSIONS = columns("id, version=number, state, images, annotations, annotated, note, made=created_at|ago")
-VERSION = option("version", field="", help="its id, NAME, or NAME:VERSION")
+VERSION = option("version", field="", help="id, NAME, or NAME:VERSION")
 SPLIT = (
     option("--shares", type=shares, default="80/10/10", field="*", help="percent of train/val/test (80/10/10)"),
-    option("--seed", type=int, default=0, help="another number deals anew"),
+    option("--seed", type=int, default=0, help="seed of the split"),
     option("--group", choices=["folder", "prefix"], default="", help="keep images of a scene together"),
-    flag("--no-stratify", field="stratify", convert=lambda no: not no, help="do not spread classes evenly"),
+    flag("--no-stratify", field="stratify", convert=lambda no: not no, help="do not stratify by class"),
 )
 
 
@@ -61,41 +61,43 @@ def _split(args: argparse.Namespace) -> int | None:
 
 NOUNS = {
     "datasets": (
-        Verb("list", "List datasets you can see.", (option("--search", help="only names that contain this"), LIMIT),
-             get="datasets/", table=COLUMNS, empty="No datasets yet. Bring one in: aip upload NAME FILE"),
+        Verb("list", "List datasets.", (option("--search", help="only names that contain this text"), LIMIT),
+             get="datasets/", table=COLUMNS, empty="No datasets yet. Upload one: aip upload NAME FILE"),
         Verb("show", "Show one dataset.", (DATASET,),
              get="datasets/{dataset}/", record=[*titled(COLUMNS), ("Description", "description")]),
-        Verb("versions", "List its versions.", (DATASET,),
+        Verb("versions", "List the versions of a dataset.", (DATASET,),
              get="datasets/{dataset}/versions/", table=VERSIONS, empty="No versions yet."),
-        Verb("create", "Create a dataset: empty, or of files that are on the platform.", (
+        Verb("create", "Create a dataset: empty, or from files on the platform.", (
             option("name"),
             either(option("--from-files", metavar="PATH", help="folder, archive or image in your home folder"),
-                   option("--from-job", type=int, metavar="ID", help="outputs of a job that has ended")),
+                   option("--from-job", type=int, metavar="ID", help="outputs of a finished job")),
             option("--shared", type=int, metavar="ID", help="with --from-files: in this shared folder"),
             option("--folder", default="", help="with --from-job: only this folder of the outputs"),
             *importing.READING,
             importing.WAIT,
             option("--description", default=""),
-            flag("--public", help="everybody may read it and train on it"),
+            flag("--public", help="make it visible and usable for all users"),
         ), run=_create),
         *importing.VERBS,
-        Verb("download", "Download a version as a zip.", (
-            option("version", find=lookup.version, help="its id, NAME, or NAME:VERSION"),
+        Verb("download", "Download a version as a zip file.", (
+            option("version", find=lookup.version, help="id, NAME, or NAME:VERSION"),
             TO,
-            option("--as", dest="form", field="as", choices=FORMS, default="zip", help="format; all but tar are zips"),
+            option("--as", dest="form", field="as", choices=FORMS, default="zip", help=
+                "format; all except tar "
+                "are zip files"),
         ), get="versions/{version}/download/", file=_file_name),
-        Verb("split", "Split a version anew, as the next version of its dataset.", (
+        Verb("split", "Split a version again, as the next version of its dataset.", (
             VERSION, *SPLIT,
-            flag("--dry-run", help="only show what each split would get"),
-            flag("--wait", help="wait until the version is there"),
+            flag("--dry-run", help="only show the counts per split"),
+            flag("--wait", help="wait until the version is created"),
         ), run=_split),
-        Verb("delete-version", "Delete a version that nothing uses.",
-             (option("version", find=lookup.any_version, help="its id, NAME, or NAME:VERSION"), YES),
+        Verb("delete-version", "Delete an unused version.",
+             (option("version", find=lookup.any_version, help="id, NAME, or NAME:VERSION"), YES),
              delete="versions/{version}/", confirm="Delete version {args.version}?",
              done="Deleted version {args.version}."),
-        Verb("delete", "Remove a dataset that nothing uses.", (DATASET, YES), delete="datasets/{dataset}/",
-             confirm="Remove dataset {args.dataset} with all its versions and images?",
-             done="Dataset {args.dataset} is removed."),
+        Verb("delete", "Delete an unused dataset.", (DATASET, YES), delete="datasets/{dataset}/",
+             confirm="Delete dataset {args.dataset} with all its versions and images?",
+             done="Deleted dataset {args.dataset}."),
     ),
     "upload": importing.UPLOAD,
 }  # fmt: skip

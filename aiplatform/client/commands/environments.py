@@ -26,20 +26,20 @@ COLUMNS = columns(
     condition=_condition,
     home=lambda folder: f"~/{folder or ''}",
 )
-FIELDS = COLUMNS + columns("opens=opens|joined, last used=alive_at|ago, used by=alive_by, stops=stops_at, url")
-WAIT = flag("--wait", field="", help="wait until JupyterLab answers")
+FIELDS = COLUMNS + columns("opens=opens|joined, last used=alive_at|ago, activity=alive_by, stops=stops_at, url")
+WAIT = flag("--wait", field="", help="wait until JupyterLab responds")
 REQUEST = (
-    option("name", nargs="?", help="made of yours when left out"),
+    option("name", nargs="?", help="default: generated"),
     option("--description"),
-    option("--folder", help="in your home, where JupyterLab opens; made where it is missing"),
-    option("--code", type=Path, metavar="FOLDER", field="", help="a folder of this machine to copy there"),
+    option("--folder", help="start folder of JupyterLab in your home; created if missing"),
+    option("--code", type=Path, metavar="FOLDER", field="", help="a local folder to copy there"),
     repeated("--data", metavar="NAME[:VERSION]", field="datasets", find=lookup.any_version,
-             help="a dataset to read; repeat for more"),
+             help="a dataset to mount; can be repeated"),
     *resources.variable_options(),
-    option("--idle-hours", type=float, help="stop it when unused for so long"),
-    option("--nodes", type=int, metavar="N", help="a distributed one on so many machines"),
-    *resources.options(),
-    option("--max-runtime", metavar="8h", field="max_runtime_s", convert=seconds, help="longest run time"),
+    option("--idle-hours", type=float, help="stop after this time without activity"),
+    option("--nodes", type=int, metavar="N", help="number of nodes of a distributed workspace"),
+    *resources.options(root=True),
+    option("--max-runtime", metavar="8h", field="max_runtime_s", convert=seconds, help="maximum run time"),
 )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def _create(args: argparse.Namespace) -> int:
     row = args.client.post("environments/", body, once=True)
     if not args.json and not args.wait:
         print(row["id"])
-    output.say(f"Environment {row['id']} {output.clean(row['name'])}: {args.client.config.url}{row['url']}")
+    output.say(f"Workspace {row['id']} {output.clean(row['name'])}: {args.client.config.url}{row['url']}")
     _wait(args, row)
     return OK
 
@@ -64,19 +64,19 @@ def _open(args: argparse.Namespace) -> None:
     if args.json or args.print:
         output.as_json(row) if args.json else print(row["url"])
     elif not webbrowser.open(row["url"]):
-        raise ClientError(f"There is no browser here. Open this within half a minute: {row['url']}")
+        raise ClientError(f"No browser found. Open this within half a minute: {row['url']}")
 
 
 def _restore(args: argparse.Namespace) -> None:
     row = args.client.post(f"jobs/{args.id}/restore/")
-    output.say(f"Environment {args.id} was queued again.")
+    output.say(f"Workspace {args.id} was requeued.")
     _wait(args, {**row, "id": args.id})
 
 
 def _describe_extension(args: argparse.Namespace, row: Any) -> str:
     if row["granted"]:
-        return f"Environment {args.id} may run {args.hours:g} h longer."
-    return f"Those in charge of its cluster were asked for {args.hours:g} h more."
+        return f"Workspace {args.id} can run {args.hours:g} h longer."
+    return f"The cluster administrators were asked for {args.hours:g} h more."
 
 
 def _wait(args: argparse.Namespace, row: Any) -> None:
@@ -92,27 +92,27 @@ def _wait(args: argparse.Namespace, row: Any) -> None:
 
 NOUNS = {
     "env": (
-        Verb("list", "List environments.", (option("--state", help="only in this state, such as running"), LIMIT),
-             get="environments/", table=COLUMNS, empty="No environments yet. Start one: aip env create"),
-        Verb("show", "Show one environment.", (ID,), get="environments/{id}/", record=FIELDS),
-        Verb("create", "Start an environment.",
-             (*REQUEST, flag("--dry-run", help="say whether it fits, queue nothing"), WAIT), run=_create),
-        Verb("open", "Open JupyterLab, or VS Code where there is one, in your browser.", (
+        Verb("list", "List workspaces.", (option("--state", help="only in this state, such as running"), LIMIT),
+             get="environments/", table=COLUMNS, empty="No workspaces yet. Start one: aip env create"),
+        Verb("show", "Show one workspace.", (ID,), get="environments/{id}/", record=FIELDS),
+        Verb("create", "Start a workspace.",
+             (*REQUEST, flag("--dry-run", help="check whether it can start, without submitting"), WAIT), run=_create),
+        Verb("open", "Open JupyterLab, or VS Code if available, in your browser.", (
             ID,
-            flag("--vscode", help="VS Code, started where it does not run yet"),
-            flag("--print", help="print the address, good once and for half a minute"),
+            flag("--vscode", help="VS Code; started if it is not running"),
+            flag("--print", help="print the address, valid once within half a minute"),
         ), run=_open),
-        Verb("stop", "Stop one; its files and packages stay.", (ID,),
-             post="jobs/{id}/stop/", done="Asked to stop environment {args.id}."),
-        Verb("restore", "Start a stopped one again, with its files and packages.", (ID, WAIT), run=_restore),
-        Verb("extend", "Let one run longer.", (
-            ID, option("--hours", type=float, default=2.0, help="how much longer (2)"),
+        Verb("stop", "Stop a workspace; its files and packages are kept.", (ID,),
+             post="jobs/{id}/stop/", done="Requested a stop of workspace {args.id}."),
+        Verb("restore", "Restart a stopped workspace, with its files and packages.", (ID, WAIT), run=_restore),
+        Verb("extend", "Extend the run time of a workspace.", (
+            ID, option("--hours", type=float, default=2.0, help="additional hours (2)"),
         ), post="environments/{id}/extend/", once=True, done=_describe_extension),
-        Verb("keep", "Say that you still need an idle one.", (ID,),
-             post="environments/{id}/keep/", done="Noted: environment {args.id} is still needed."),
-        Verb("delete", "Delete one that has ended, with the packages installed in it.", (
+        Verb("keep", "Keep an inactive workspace running.", (ID,),
+             post="environments/{id}/keep/", done="Workspace {args.id} is kept running."),
+        Verb("delete", "Delete a stopped workspace with its installed packages.", (
             option("id", find=lambda client, number: client.get(f"environments/{number}/")), YES,
-        ), delete="environments/{id}/", done="Deleted environment {args.id}. Your home folder stays.",
-             confirm="Delete environment {args.id} {row[name]} with the packages installed in it?"),
+        ), delete="environments/{id}/", done="Deleted workspace {args.id}. Your home folder is kept.",
+             confirm="Delete workspace {args.id} {row[name]} with its installed packages?"),
     ),
 }  # fmt: skip

@@ -21,16 +21,16 @@ from aiplatform.client.verbs import Group, Verb, done, show_list, show_one
 
 #: Which code evaluates in place of that of the platform.
 SCRIPT = (
-    option("--code", type=Path, field="", help="own script: a folder or an archive"),
+    option("--code", type=Path, field="", help="custom script: a folder or an archive"),
     option("--home-code", metavar="PATH", field="home_path",
-           help="own script: a folder in your home on the platform"),
-    option("--snapshot", field="code", help="own script: id of code that came before; `show` tells it"),
+           help="custom script: a folder in your home on the platform"),
+    option("--snapshot", field="code", help="custom script: id of an earlier code snapshot; see `show`"),
     option("--start", metavar="FILE.py", field="start_file",
-           help="own script: the file that judges; it writes metrics.json to AIP_OUTPUT_DIR"),
-    option("--arguments", help="own script: words after it; {model} {data} {output} {params} become paths"),
-    option("--output-path", metavar="FOLDER", help="own script: the folder in the code that it writes to"),
+           help="custom script: entry point; it writes metrics.json to AIP_OUTPUT_DIR"),
+    option("--arguments", help="custom script: arguments; {model} {data} {output} {params} are replaced by paths"),
+    option("--output-path", metavar="FOLDER", help="custom script: output folder in the code"),
     option("--image", metavar="NAME[:TAG]", find=lookup.image,
-           help="own script: where its programs come from: aip images list"),
+           help="custom script: image with its programs: aip images list"),
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def script_fields(args: argparse.Namespace) -> dict[str, Any]:
         ClientError: several options name the code.
     """
     if sum(bool(code) for code in (args.code, args.home_code, args.snapshot)) > 1:
-        raise ClientError("Give the code in one way: --code, --home-code or --snapshot.", USAGE)
+        raise ClientError("Specify the code in one way: --code, --home-code or --snapshot.", USAGE)
     body = fields(args, SCRIPT) | ({"params": pairs(args.param)} if args.param else {})
     return body | ({"code_upload": send_code(args, args.code)} if args.code else {})
 
@@ -62,8 +62,8 @@ SCRIPT_FIELDS = columns(
 
 
 SET_COLUMNS = columns(
-    "id, name, task, dataset, split, script=start_file, parameters=params, cards=gpus_per_node, owner, "
-    "seen by=visibility, description"
+    "id, name, task, dataset, split, script=start_file, parameters=params, GPUs=gpus_per_node, owner, visible "
+    "to=visibility, description"
 )
 
 
@@ -74,10 +74,10 @@ def _find_version(client: Client, name: str) -> int | None:
 SET = option("set", find=lookup.evaluation_set, help="id or name")
 RESOURCES = (
     option("--data", field="version", find=_find_version,
-           help="dataset version: its id, NAME, or NAME:VERSION; none for no dataset"),
-    option("--split", help="as `aip evaluate start` has it"),
-    option("--gpus", type=int, field="gpus_per_node", help="cards; 0 evaluates on the processor"),
-    option("--cpus", type=float, help="processor cores"),
+           help="dataset version: id, NAME, or NAME:VERSION; none for no dataset"),
+    option("--split", help="as in `aip evaluate start`"),
+    option("--gpus", type=int, field="gpus_per_node", help="GPUs; 0 evaluates on the CPU"),
+    option("--cpus", type=float, help="CPU cores"),
 )  # fmt: skip
 CONTENT = (*DESCRIPTION, *RESOURCES, PARAM, *SCRIPT)
 
@@ -93,7 +93,7 @@ def _change_set(args: argparse.Namespace) -> None:
     row = args.client.get(f"evaluation-sets/{lookup.evaluation_set(args.client, args.set)}/")
     body = _content(args, row["params"]) | ({"name": args.name} if args.name else {})
     row = args.client.call("PATCH", f"evaluation-sets/{row['id']}/", body=body)
-    done(args, row, f"{output.clean(row['name'])} is changed.")
+    done(args, row, f"{output.clean(row['name'])} was changed.")
 
 
 def _content(args: argparse.Namespace, params: dict[str, object]) -> dict[str, Any]:
@@ -104,19 +104,19 @@ def _content(args: argparse.Namespace, params: dict[str, object]) -> dict[str, A
 
 SETS = Group("sets", "Parameter sets. Use one: aip evaluate start MODEL --set NAME", (
     Verb("list", "List evaluation parameter sets.", (
-        option("-q", "--search", help="only those whose name, description, dataset or task contains this"), LIMIT,
+        option("-q", "--search", help="only those whose name, description, dataset or task contains this text"), LIMIT,
     ), get="evaluation-sets/", table=SET_COLUMNS,
          empty="No parameter sets. Save one: aip evaluate sets save NAME --evaluation ID"),
     Verb("show", "Show one set.", (SET,), get="evaluation-sets/{set}/", record=titled(SET_COLUMNS)),
-    Verb("save", "Save what an evaluation was begun with under a name.", (
+    Verb("save", "Save the parameters of an evaluation under a name.", (
         option("name"),
-        option("--evaluation", required=True, type=int, metavar="ID", help="take those of this evaluation"),
+        option("--evaluation", required=True, type=int, metavar="ID", help="use those of this evaluation"),
         *CONTENT,
     ), run=_save_set),
-    Verb("change", "Change a set; what is left out stays.",
-         (SET, option("--name", help="a new name"), *CONTENT), run=_change_set),
-    Verb("delete", "Remove a set.", (SET,),
-         delete="evaluation-sets/{set}/", done="The parameter set is removed."),
+    Verb("change", "Change a set; omitted values are kept.",
+         (SET, option("--name", help="new name"), *CONTENT), run=_change_set),
+    Verb("delete", "Delete a set.", (SET,),
+         delete="evaluation-sets/{set}/", done="The parameter set is deleted."),
 ))  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _slices(args: argparse.Namespace) -> None:
         ("by", "by"), ("part", "name"), ("images", lambda row: f"{row['images']}{' (few)' if row['few'] else ''}"),
         ("figure", "figure"), *((number, _compared_cell(index)) for index, number in enumerate(ids)),
     ]  # fmt: skip
-    output.table(comparison["slices"], heads, empty="All images are alike in what is known of them.")
+    output.table(comparison["slices"], heads, empty="All images have the same known properties.")
 
 
 def _compare(args: argparse.Namespace, comparison: Any) -> None:
@@ -148,13 +148,13 @@ def _compare(args: argparse.Namespace, comparison: Any) -> None:
     summary = [
         {"key": key, "values": [{"value": row["summary"].get(key)} for row in rows]} for key in comparison["only_told"]
     ]
-    output.table([*comparison["figures"], *summary], heads, empty="They judged no images.")
+    output.table([*comparison["figures"], *summary], heads, empty="The evaluations have no results per image.")
     names = {row["id"]: row["name"] for row in rows}
     for test in comparison["mcnemar"]:
         output.say(
-            f"{output.clean(names[test['evaluation']])}: of {comparison['images']} images {test['only_other']} right "
-            f"that {output.clean(names[comparison['base']])} has wrong, {test['only_base']} the other way round; "
-            f"McNemar p {test['p']:.3g}: {VERDICTS[test['verdict']]}"
+            f"{output.clean(names[test['evaluation']])}: of {comparison['images']} images {test['only_other']} "
+            f"correct that {output.clean(names[comparison['base']])} has wrong, {test['only_base']} the other way "
+            f"round; McNemar p {test['p']:.3g}: {VERDICTS[test['verdict']]}"
         )
 
 
@@ -182,32 +182,32 @@ def _compared_cell(index: int) -> Callable[[Any], object]:
 
 def _number(text: str) -> str:
     if not text.isdecimal():
-        raise ClientError("Give numbers of evaluations. See: aip evaluate list", USAGE)
+        raise ClientError("Specify numbers of evaluations. See: aip evaluate list", USAGE)
     return text
 
 
 IDS = option("ids", nargs="+", metavar="id", field="evaluation", find=lambda _, text: _number(text))
-BASE = option("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
+BASE = option("--base", type=int, metavar="ID", help="baseline of the comparison (the first)")
 SLICE = (
-    option("-q", "--search", help="ask for images of your own: words in their path"),
-    option("--class-id", type=int, metavar="ID", help="ask for images of your own: a class on them"),
-    option("--split", help="ask for images of your own: a split"),
+    option("-q", "--search", help="slice of images: text in their path"),
+    option("--class-id", type=int, metavar="ID", help="slice of images: with this class"),
+    option("--split", help="slice of images: a split"),
 )
 COMPARISON = (
     Verb("compare", "Compare two to six evaluations of the same images.", (IDS, BASE),
          get="evaluations/comparison/", show=_compare),
-    Verb("slices", "Figures of parts of the images, of one evaluation or of two to six.", (IDS, BASE, *SLICE),
+    Verb("slices", "Metrics of slices of the images, of one or of two to six evaluations.", (IDS, BASE, *SLICE),
          run=_slices),
 )  # fmt: skip
 
 
 KINDS = ["class", "location", "both", "duplicate", "background", "missed"]
 MISTAKES = columns(
-    "kind, mistakes=count, images, AP50 gained if mended=gain|gain",
+    "kind, errors=count, images, AP50 gain if fixed=gain|gain",
     gain=lambda gain: "" if gain is None else f"+{gain:.4f}",
 )
 BINS = columns(
-    "scores=|range, answers=count, mean score=score|.3f, right=right|.3f",
+    "confidence=range, predictions=count, mean confidence=score|.3f, correct=right|.3f",
     range=lambda row: f"{row['low']:.2f} to {row['high']:.2f}",
 )
 NUMBER = option("id", type=int)
@@ -220,7 +220,7 @@ def _report(args: argparse.Namespace) -> None:
 def _mistakes(args: argparse.Namespace) -> None:
     kinds = args.client.get(f"evaluations/{args.id}/results/").get("mistakes", {}).get("kinds", {})
     rows: list[Any] = [{"kind": kind, **kinds[kind]} for kind in KINDS if kind in kinds]
-    show_list(args, rows, MISTAKES, empty="No kinds of mistakes are known of it. Evaluate a detector anew.")
+    show_list(args, rows, MISTAKES, empty="No error types are available. Evaluate a detector again.")
 
 
 def _calibration(args: argparse.Namespace, calibration: Any) -> None:
@@ -228,30 +228,31 @@ def _calibration(args: argparse.Namespace, calibration: Any) -> None:
         output.table([row for row in reliability["bins"] if row["count"]], BINS)
         output.say(f"Expected calibration error {reliability['ece']:.4f}")
     if costs := calibration["costs"]:
-        output.say(f"Cheapest from score {costs['threshold']:.2f} on: {costs['cost']:g}")
+        output.say(f"Lowest cost at confidence {costs['threshold']:.2f}: {costs['cost']:g}")
 
 
 RESULTS = (
-    Verb("mistakes", "Kinds of a detector's mistakes, and what mending them would be worth.", (NUMBER,), run=_mistakes),
-    Verb("annotate", "Make a dataset of the images with a mistake, to mend them.", (
+    Verb("mistakes", "Error types of a detector, and the gain of fixing them.", (NUMBER,), run=_mistakes),
+    Verb("annotate", "Create a dataset from the images with an error.", (
         NUMBER,
         option("--name", required=True, help="name of the new dataset"),
         either(option("--mistake", choices=KINDS),
-               option("--cell", metavar="TRUTH,ANSWER", help="places in the confusion matrix, from 0"),
+               option("--cell", metavar="TRUTH,ANSWER", help="indices in the confusion matrix, from 0"),
                required=True),
     ), post="evaluations/{id}/annotate/", once=True,
-         done="Dataset {row[dataset]} is being made. See: aip data show {row[dataset]}"),
-    Verb("calibration", "Whether scores are what they say, and the cheapest threshold.", (
+         done="Dataset {row[dataset]} is being made. See: aip datasets show {row[dataset]}"),
+    Verb("calibration", "Calibration of the confidence, and the threshold with the lowest cost.", (
         NUMBER,
-        option("--wrong", type=float, help="what a wrong answer costs (1)"),
-        option("--missed", type=float, help="what a missed object costs (1)"),
+        option("--wrong", type=float, help="cost of a wrong prediction (1)"),
+        option("--missed", type=float, help="cost of a missed object (1)"),
     ), get="evaluations/{id}/calibration/", show=_calibration),
-    Verb("report", "Save all of it as one HTML file, or as PDF.", (NUMBER, *html_files.options("evaluation-ID")),
+    Verb("report", "Save a complete report as one "
+                   "HTML file, or as PDF.", (NUMBER, *html_files.options("evaluation-ID")),
          run=_report),
-    Verb("threshold", "Keep a threshold as the best score of an evaluation.", (
+    Verb("threshold", "Store a threshold as the default of a version.", (
         NUMBER,
         option("score", field="threshold", convert=lambda score: None if score == "none" else score,
-               help="above 0 and below 1, or none for the one with the best F1"),
+               help="between 0 and 1, or none for the threshold with the best F1"),
     ), post="evaluations/{id}/threshold/",
          done="Default threshold for endpoints with this version, unless a request sets one."),
 )  # fmt: skip
@@ -273,15 +274,15 @@ EVALUATION_FIELDS = [
 EVALUATION = (
     MODEL_VERSION,
     option("--data", field="version", find=lookup.version,
-           help="dataset version: its id, NAME, or NAME:VERSION; that of the set when left out"),
+           help="dataset version: id, NAME, or NAME:VERSION; default: that of the set"),
     option("--set", metavar="SET", field="parameter_set", find=lookup.evaluation_set,
-           help="a parameter set by id or name; what you give goes before it"),
+           help="a parameter set by id or name; other options override it"),
     option("--split", field="",
            help="auto (default: test, else val, else unseen), train, val, test, unseen (not trained on), or all"),
-    option("--name", help="a name for the evaluation"),
-    repeated("-p", "--param", metavar="NAME=VALUE", field="", help="repeat for more"),
+    option("--name", help="name of the evaluation"),
+    repeated("-p", "--param", metavar="NAME=VALUE", field="", help="can be repeated"),
     *SCRIPT,
-    *resources.options("cards; 0 evaluates on the processor"),
+    *resources.options("GPUs; 0 evaluates on the CPU"),
 )  # fmt: skip
 
 
@@ -304,7 +305,7 @@ NOUNS = {
     "evaluate": (
         Verb("start", "Evaluate a model version on a dataset version.", (*EVALUATION, WAIT), run=_evaluate),
         Verb("list", "List evaluations.", (LIMIT,), get="evaluations/", table=EVALUATIONS, empty="No evaluations."),
-        Verb("show", "Show the figures of one evaluation.", (ID,), get="evaluations/{id}/", record=EVALUATION_FIELDS),
+        Verb("show", "Show the metrics of one evaluation.", (ID,), get="evaluations/{id}/", record=EVALUATION_FIELDS),
         Verb("stop", "Stop an evaluation.", (ID,),
              post="evaluations/{id}/stop/", done="Requested a stop of evaluation {args.id}."),
         *COMPARISON,

@@ -51,13 +51,13 @@ def _download_folder(client: Client, query: dict[str, Any], folder: Path, *, qui
             count = len(archive.namelist())
         packed.unlink()
     except OSError as exc:
-        raise ClientError(f"{shlex.quote(str(folder))} cannot be written: {exc.strerror}.") from exc
+        raise ClientError(f"{shlex.quote(str(folder))} is not writable: {exc.strerror}.") from exc
     return count
 
 
 def _upload(args: argparse.Namespace) -> None:
     if args.replace and args.skip:
-        raise ClientError("Give --replace or --skip, not both.", USAGE)
+        raise ClientError("Specify --replace or --skip, not both.", USAGE)
     uploaded = skipped = 0
     row: Any = None
     for source, name in _sources(args.local):
@@ -73,8 +73,8 @@ def _upload(args: argparse.Namespace) -> None:
         upload = tus.upload(args.client, source, name=name.rsplit("/", 1)[-1], quiet=args.json)
         row = _patiently(args.client, "files/put/", {**target, "upload": upload})
         uploaded += 1
-    left_out = f", {skipped} there already" if skipped else ""
-    done(args, row, f"{uploaded} {'file' if uploaded == 1 else 'files'} brought{left_out}.")
+    left_out = f", {skipped} already exist" if skipped else ""
+    done(args, row, f"{uploaded} {'file' if uploaded == 1 else 'files'} uploaded{left_out}.")
 
 
 def _patiently(client: Client, route: str, body: dict[str, Any], *, pause: Callable[[float], None] = time.sleep) -> Any:
@@ -103,7 +103,7 @@ def _sources(paths: list[Path]) -> Iterator[tuple[Path, str]]:
                     if path.is_file() and not path.is_symlink():
                         yield path, _written(path.relative_to(top.parent).as_posix())
         else:
-            raise ClientError(f"{source} is not there.", NOT_FOUND)
+            raise ClientError(f"{source} not found.", NOT_FOUND)
 
 
 def _written(path: str) -> str:
@@ -113,7 +113,7 @@ def _written(path: str) -> str:
 
 
 def _remove(args: argparse.Namespace) -> None:
-    confirm(args, f"Delete {', '.join(args.path)}? It cannot be brought back.")
+    confirm(args, f"Delete {', '.join(args.path)}? This cannot be undone.")
     for path in args.path:
         args.client.post("files/remove/", {"path": path})
     done(args, {}, f"Deleted {output.clean(', '.join(args.path))}.")
@@ -121,7 +121,7 @@ def _remove(args: argparse.Namespace) -> None:
 
 def _share(args: argparse.Namespace) -> None:
     if not args.person and not args.group:
-        raise ClientError("Say with whom: --person NAME or --group NAME.", USAGE)
+        raise ClientError("Specify users or groups: --person NAME or --group NAME.", USAGE)
     row = args.client.post("files/share/", {"path": args.path}, once=True)
     level = None if args.stop else "view"
     holders = [{"person": name} for name in args.person] + [{"group_name": name} for name in args.group]
@@ -142,36 +142,36 @@ UPLOADS = columns("id, file=filename, size=length|size, received=offset|size, st
 NOUNS = {
     "uploads": (Verb("list", "List uploads.", (LIMIT,), get="uploads/", table=UPLOADS, empty="No uploads."),),
     "files": (
-        Verb("ls", "List a folder.", (option("path", nargs="?", help="the home itself when left out"), SHARED),
+        Verb("ls", "List a folder.", (option("path", nargs="?", help="default: the home folder"), SHARED),
              get="files/", table=COLUMNS),
-        Verb("get", "Download a file, or a folder with all in it.", (
+        Verb("get", "Download a file, or a folder with its contents.", (
             option("path"),
-            option("--to", type=Path, metavar="PATH", help="file or folder to write; its own name when left out"),
+            option("--to", type=Path, metavar="PATH", help="target file or folder; default: its own name"),
             SHARED,
         ), run=_download),
-        Verb("put", "Upload files and folders; what was cut goes on when it is run again.", (
-            option("local", nargs="+", type=Path, help="files or folders here"),
-            option("--to", default="", metavar="FOLDER", help="folder there; the home itself when left out"),
+        Verb("put", "Upload files and folders; interrupted uploads resume when run again.", (
+            option("local", nargs="+", type=Path, help="local files or folders"),
+            option("--to", default="", metavar="FOLDER", help="target folder; default: the home folder"),
             flag("--replace", help="replace files of the same name"),
-            flag("--skip", help="leave out what is there already"),
+            flag("--skip", help="skip existing files"),
         ), run=_upload),
-        Verb("rm", "Delete a file, or a folder with all in it.", (option("path", nargs="+"), YES), run=_remove),
-        Verb("mkdir", "Make a folder, with those above it.", (option("path"),),
-             post="files/folder/", once=True, done="Made {row[path]}."),
-        Verb("mv", "Give a file or folder another name or place.", (
+        Verb("rm", "Delete a file, or a folder with its contents.", (option("path", nargs="+"), YES), run=_remove),
+        Verb("mkdir", "Create a folder with its parents.", (option("path"),),
+             post="files/folder/", once=True, done="Created {row[path]}."),
+        Verb("mv", "Rename or move a file or folder.", (
             option("path"),
-            option("to", help="its whole new path"),
-            flag("--replace", help="replace what is there"),
-        ), post="files/move/", once=True, done="It is at {row[path]} now."),
-        Verb("share", "Let others read a folder.", (
+            option("to", help="new path"),
+            flag("--replace", help="replace existing files"),
+        ), post="files/move/", once=True, done="Moved to {row[path]}."),
+        Verb("share", "Share a folder for reading.", (
             option("path"),
-            repeated("--person", default=[], metavar="NAME", help="username; repeat for more"),
-            repeated("--group", default=[], metavar="NAME", help="name of a group; repeat for more"),
-            flag("--stop", help="take it back from them"),
+            repeated("--person", default=[], metavar="NAME", help="username; can be repeated"),
+            repeated("--group", default=[], metavar="NAME", help="name of a group; can be repeated"),
+            flag("--stop", help="stop sharing"),
         ), run=_share),
-        Verb("shared", "Folders that others share with you, and those you share.",
+        Verb("shared", "List folders shared with you and by you.",
              get="files/shared/", table=columns("id, owner, folder=path"),
              empty="No folders are shared with you yet."),
-        Verb("usage", "How much your home holds and may hold.", get="files/usage/", done=_describe_usage),
+        Verb("usage", "Show storage use and quota of your home.", get="files/usage/", done=_describe_usage),
     ),
 }  # fmt: skip

@@ -15,13 +15,13 @@ COLUMNS = columns(
 )
 ID = option("id", type=int)
 PREDECESSORS = (
-    repeated("--after", type=int, metavar="ID", help="a job that has to complete first"),
-    repeated("--after-end", type=int, metavar="ID", help="a job that has to end first"),
-    repeated("--outputs-of", type=int, metavar="ID", help="a job whose outputs it reads"),
+    repeated("--after", type=int, metavar="ID", help="a job that must complete first"),
+    repeated("--after-end", type=int, metavar="ID", help="a job that must end first"),
+    repeated("--outputs-of", type=int, metavar="ID", help="a job whose outputs are read"),
 )
 OPTIONS = (
     *PREDECESSORS,
-    option("--retries", type=int, metavar="N", help="start it again up to N times where it fails"),
+    option("--retries", type=int, metavar="N", help="retry up to N times after a failure"),
     option(
         "--retry-pause", type=int, metavar="S", field="retry_pause_s",
         help="seconds before the first retry (30), then doubled",
@@ -31,16 +31,16 @@ OPTIONS = (
 
 def _describe(args: argparse.Namespace, row: Any) -> str:
     numbers = ", ".join(str(job["id"]) for job in row["follows"])
-    return f"Job {args.id} follows {numbers} now." if numbers else f"Job {args.id} follows no job now."
+    return f"Job {args.id} depends on {numbers} now." if numbers else f"Job {args.id} has no dependencies now."
 
 
 NOUNS = {
-    "follow": Verb("follow", "Let a waiting job follow these jobs, and no others.", (ID, *PREDECESSORS),
+    "follow": Verb("follow", "Set the dependencies of a queued job.", (ID, *PREDECESSORS),
                    post="jobs/{id}/follow/", send={"after": [], "after_end": [], "outputs_of": []}, done=_describe),
     "arrays": (
         Verb("list", "List arrays, newest first.", (LIMIT,), get="arrays/", table=COLUMNS, empty="No arrays."),
         Verb("show", "Show one array.", (ID,), get="arrays/{id}/", record=COLUMNS),
-        Verb("stop", "Stop all of its jobs that have not ended.", (ID,), post="arrays/{id}/stop/",
-             done="Asked {row[requested]} jobs of array {args.id} to stop."),
+        Verb("stop", "Stop all running and queued jobs of an array.", (ID,), post="arrays/{id}/stop/",
+             done="Requested a stop of {row[requested]} jobs of array {args.id}."),
     ),
 }  # fmt: skip

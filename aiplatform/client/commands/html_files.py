@@ -15,9 +15,9 @@ from aiplatform.client.verbs import done
 def options(stem: str) -> tuple[Option, ...]:
     """Options of the target; `stem` is the default name of the file."""
     return (
-        option("file", nargs="?", help=f"where to; {stem}.html or .pdf when left out, - for what goes out"),
-        flag("--pdf", help="print it by a Chromium of this machine"),
-        flag("-f", "--force", help="write over a file that is there"),
+        option("file", nargs="?", help=f"target; default: {stem}.html or .pdf, - for standard output"),
+        flag("--pdf", help="print it with a local Chromium"),
+        flag("-f", "--force", help="overwrite an existing file"),
     )
 
 
@@ -28,9 +28,9 @@ def save(args: argparse.Namespace, route: str, stem: str) -> None:
     to_stdout = args.file == "-"
     target = Path(args.file or f"{stem}.{'pdf' if args.pdf else 'html'}")
     if target.exists() and not args.force and not to_stdout:
-        raise ClientError(f"{target} is there already. Add --force to write over it.", USAGE)
+        raise ClientError(f"{target} already exists. Add --force to overwrite it.", USAGE)
     if to_stdout and args.pdf:
-        raise ClientError("Name a file for the PDF.", USAGE)
+        raise ClientError("Specify a file for the PDF.", USAGE)
     response = args.client.open("GET", route)
     try:
         html = response.read()

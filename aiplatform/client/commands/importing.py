@@ -54,7 +54,7 @@ def _run(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int 
         raise
     args.begun = row["id"]
     if not (args.wait or args.dry_run):
-        done(args, row, f"Import {row['id']} of dataset {dataset} has begun.")
+        done(args, row, f"Import {row['id']} of dataset {dataset} has started.")
         return None
     return _follow(args, dataset, row["id"])
 
@@ -74,7 +74,7 @@ def create_from(args: argparse.Namespace) -> int | None:
         row = args.client.post("files/dataset/", {**body, **shared, "path": args.from_files}, once=True)
     if args.wait:
         return _follow(args, row["dataset"], row["id"])
-    done(args, row, f"Import {row['id']} of dataset {row['dataset']} has begun.")
+    done(args, row, f"Import {row['id']} of dataset {row['dataset']} has started.")
     return None
 
 
@@ -145,7 +145,7 @@ def _finish(args: argparse.Namespace) -> int | None:
 
 def _cancel(args: argparse.Namespace) -> None:
     dataset, row = _open_import(args)
-    confirm(args, f"Cancel import {row['id']} of dataset {args.dataset}? What was uploaded for it goes.")
+    confirm(args, f"Cancel import {row['id']} of dataset {args.dataset}? Its upload is deleted.")
     over = args.client.post(f"datasets/{dataset}/imports/{row['id']}/cancel/")
     done(args, over, f"Import {row['id']} is cancelled.")
 
@@ -158,7 +158,7 @@ def folder_kind(text: str) -> tuple[str, str]:
     """
     folder, sign, kind = text.rpartition("=")
     if not sign or kind not in {"masks", "images"}:
-        raise argparse.ArgumentTypeError("write a folder and what its images are, as train/labels=masks")
+        raise argparse.ArgumentTypeError("write a folder and the kind of its images, such as train/labels=masks")
     return folder.strip("/") or ".", kind
 
 
@@ -170,7 +170,7 @@ def shares(text: str) -> dict[str, int]:
     """
     parts = text.split("/")
     if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
-        raise argparse.ArgumentTypeError("write three whole numbers, as 80/10/10")
+        raise argparse.ArgumentTypeError("write three integers, such as 80/10/10")
     return dict(zip(("train", "val", "test"), map(int, parts), strict=True))
 
 
@@ -179,31 +179,31 @@ UNLABELLED = flag("--allow-unlabelled", help="import images although no annotati
 #: How data is read.
 READING = (
     option("--format", choices=FORMATS, default="auto"),
-    option("--split", type=shares, help="split all images anew: percent of train/val/test, as 80/10/10"),
-    option("--seed", type=int, default=0, field="", help="with --split: another number deals anew"),
+    option("--split", type=shares, help="split all images again: percent of train/val/test, such as 80/10/10"),
+    option("--seed", type=int, default=0, field="", help="with --split: seed"),
     UNLABELLED,
     option("--encoding", help="of text files that are not UTF-8, such as gb18030 (detected)"),
-    option("--sizes", choices=("scale", "keep"), help="shapes where all stated sizes differ alike"),
+    option("--sizes", choices=("scale", "keep"), help="shapes if all stated sizes differ by the same factor"),
     repeated("--masks", type=folder_kind, metavar="FOLDER=masks|images", field="mask_folders", convert=dict,
-             help="what the images of a folder are, where the report asks; may be repeated"),
+             help="kind of the images of a folder, if the report asks; can be repeated"),
 )  # fmt: skip
-IMPORT = (*READING, flag("--dry-run", help="check and report; nothing of it stays"), WAIT)
-UPLOAD = Verb("upload", "Upload files, folders or an archive and import them; a cut upload goes on.", (
-    option("dataset", help="id or name; a new name makes a new dataset"),
+IMPORT = (*READING, flag("--dry-run", help="check and report only; nothing is kept"), WAIT)
+UPLOAD = Verb("upload", "Upload files, folders or an archive and import them; interrupted uploads resume.", (
+    option("dataset", help="id or name; a new name creates a new dataset"),
     option("file", type=Path, nargs="+", help="archive, images with their annotation files, or folders"),
-    flag("--no-import", help="only send the bytes; print the upload's id"),
+    flag("--no-import", help="upload only; print the id of the upload"),
     *IMPORT,
 ), run=_upload)  # fmt: skip
 VERBS = (
     UPLOAD,
-    Verb("import", "Import a folder the server can read.", (
+    Verb("import", "Import a folder of the server.", (
         option("dataset", help="id or name"),
-        option("path", help="folder on the server, beneath an allowed root"),
+        option("path", help="folder on the server, below an allowed root"),
         *IMPORT,
     ), run=_import_path),
-    Verb("imports", "List the imports of a dataset, with what was found.", (DATASET,),
-         get="datasets/{dataset}/imports/", table=COLUMNS, empty="Nothing was imported yet."),
-    Verb("finish", "Agree to the report of the open import: it becomes a version.",
+    Verb("imports", "List the imports of a dataset with their reports.", (DATASET,),
+         get="datasets/{dataset}/imports/", table=COLUMNS, empty="No imports yet."),
+    Verb("finish", "Confirm the report of the open import: it becomes a version.",
          (DATASET, UNLABELLED, WAIT), run=_finish),
-    Verb("cancel", "Cancel the open import; what was uploaded for it goes.", (DATASET, YES), run=_cancel),
+    Verb("cancel", "Cancel the open import; its upload is deleted.", (DATASET, YES), run=_cancel),
 )  # fmt: skip

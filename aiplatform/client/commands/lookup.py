@@ -27,10 +27,10 @@ def row_by_name(client: Client, route: str, name: str, noun: str) -> Any:
     """
     rows = [row for row in client.pages(route, search=name) if row.get("name") == name]
     if not rows:
-        raise ClientError(f"There is no {noun} named {name} that you can see.", NOT_FOUND)
+        raise ClientError(f"No {noun} named {name} is visible to you.", NOT_FOUND)
     if len(rows) > 1:
         ids = ", ".join(str(row["id"]) for row in rows)
-        raise ClientError(f"Several are named {name}: give one of the ids {ids}.", USAGE)
+        raise ClientError(f"Several are named {name}: use one of the ids {ids}.", USAGE)
     return rows[0]
 
 
@@ -54,7 +54,7 @@ def by_owner(
             return rows[0]
         if name.isdigit():
             return client.get(f"{route}{name}/")
-        raise ClientError(f"There is no {noun} {name}. See: {listing}", NOT_FOUND)
+        raise ClientError(f"No {noun} {name}. See: {listing}", NOT_FOUND)
 
     return find
 
@@ -62,7 +62,7 @@ def by_owner(
 def ambiguous(name: str, rows: list[dict[str, Any]]) -> ClientError:
     """The refusal of a name that means rows of several users, so that no one uses another's by accident."""
     owners = ", ".join(f"{row['id']} of {output.clean(row.get('owner') or 'the platform')}" for row in rows)
-    return ClientError(f"Several are named {name}: give one of the ids {owners}.", USAGE)
+    return ClientError(f"Several are named {name}: use one of the ids {owners}.", USAGE)
 
 
 cluster = by_name("clusters/", "cluster")
@@ -97,7 +97,7 @@ def resource_group(client: Client, name: str) -> int:
 def _first(rows: Any, noun: str, name: str) -> int:
     row = next(iter(rows), None)
     if row is None:
-        raise ClientError(f"There is no {noun} named {name}.", NOT_FOUND)
+        raise ClientError(f"No {noun} named {name}.", NOT_FOUND)
     return int(row["id"])
 
 
@@ -130,7 +130,7 @@ def model_version(client: Client, name: str) -> int:
     versions = {item["name"]: int(item["version"]) for item in row["aliases"]}
     if alias not in versions:
         names = ", ".join(versions) or "none"
-        raise ClientError(f"Model {model_name} has no alias {alias}. It has: {names}.", NOT_FOUND)
+        raise ClientError(f"Model {model_name} has no alias {alias}. Available aliases: {names}.", NOT_FOUND)
     return versions[alias]
 
 
@@ -157,7 +157,7 @@ def image(client: Client, name: str) -> int:
     rows = [row for row in client.pages("images/", search=stem) if row.get("name") == stem]
     rows = [row for row in rows if row.get("tag") == tag] if tag else rows
     if not rows:
-        raise ClientError(f"There is no image {name} that you can see. List them: aip images list", NOT_FOUND)
+        raise ClientError(f"No image {name} is visible to you. List them: aip images list", NOT_FOUND)
     if len({row.get("owner") for row in rows}) > 1:
         raise ambiguous(name, rows)
     return max(int(row["id"]) for row in rows)

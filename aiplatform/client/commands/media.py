@@ -18,12 +18,14 @@ from aiplatform.client.verbs import Verb, done, show_list
 KINDS = ("image", "histogram", "text", "table", "graph", "vectors", "params")
 SUFFIXES = ("png", "jpg", "json", "txt")
 PNG, JPEG = b"\x89PNG", b"\xff\xd8"
-SERIES = columns("kind, name, first step=first_step, last step=last_step, kept=steps, came=seen, refused")
+SERIES = columns(
+    "kind, name, first step=first_step, last step=last_step, stored=steps, received=seen, rejected=refused"
+)
 FILTERS = (
     option("--kind", choices=KINDS, help="only these"),
     option("--name", help="only the series of this name"),
     option("--step", type=int, help="only those of this step"),
-    option("--attempt", type=int, help="of this attempt; of the newest when left out"),
+    option("--attempt", type=int, help="of this attempt; default: the newest"),
 )
 
 
@@ -32,14 +34,14 @@ def _media(args: argparse.Namespace) -> None:
     if args.to is None:
         media = args.client.get(f"{route}series/", kind=args.kind, attempt=args.attempt)
         rows = [row for row in media["series"] if args.name in (None, row["name"])]
-        show_list(args, rows, SERIES, empty="It showed nothing but curves.")
+        show_list(args, rows, SERIES, empty="The job logged only metrics.")
         for note in media["notes"]:
             output.say(note["sentence"])
         return
     downloads = [_download(args, row) for row in args.client.pages(route, **fields(args, FILTERS))]
     new, total = sum(downloads), len(downloads)
-    here = f", {total - new} were there already" if new < total else ""
-    sentence = f"{new} of {total} in {args.to}{here}." if total else "There is nothing of that."
+    here = f", {total - new} already existed" if new < total else ""
+    sentence = f"{new} of {total} in {args.to}{here}." if total else "No matching data."
     done(args, {"brought": new, "found": total, "folder": str(args.to)}, sentence)
 
 
@@ -57,7 +59,7 @@ def _download(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
         else:
             _write(folder / stem, row["facts"])
     except OSError as exc:
-        raise ClientError(f"{folder} cannot be written: {exc.strerror}.") from exc
+        raise ClientError(f"{folder} is not writable: {exc.strerror}.") from exc
     return True
 
 
@@ -79,8 +81,8 @@ def _write(target: Path, facts: Mapping[str, Any]) -> None:
     partial.replace(target.with_name(f"{target.name}.{suffix}"))
 
 
-MEDIA = Verb("media", "List the images, histograms, texts, … that a job showed, or bring them here.", (
+MEDIA = Verb("media", "List or download the images, histograms, texts, … that a job logged.", (
     option("id", type=int),
     *FILTERS,
-    option("--to", type=Path, metavar="FOLDER", help="bring them here; what is there already stays"),
+    option("--to", type=Path, metavar="FOLDER", help="download them; existing files are kept"),
 ), run=_media)  # fmt: skip

@@ -30,7 +30,7 @@ CONFIGURATIONS = columns(
 def _try(args: argparse.Namespace) -> int | None:
     """Send model and images, wait for the job, and print the configurations."""
     if not args.picture and not args.dataset:
-        raise ClientError("Name what to try it on: --picture FILE, or --dataset NAME.", USAGE)
+        raise ClientError("Specify test images: --picture FILE, or --dataset NAME.", USAGE)
     body = fields(args, DECLARATION)
     model = find_own(args.client, args.name or args.file.stem)
     body |= {"name": args.name or args.file.stem} if model is None else {"model": model}
@@ -40,7 +40,7 @@ def _try(args: argparse.Namespace) -> int | None:
     body["picture_uploads"] = [tus.upload(args.client, image, quiet=args.json) for image in args.picture]
     row = args.client.post("model-tasks/try/", body, once=True)
     if args.no_wait:
-        done(args, row, f"Job {row['job']} tries it: aip models ways {row['id']} shows what came of it.")
+        done(args, row, f"Job {row['job']} tests it: see aip models ways {row['id']}.")
         return None
     row = waiting.until_over(args.client, f"model-tasks/{row['id']}/")
     if not row["figures"]:
@@ -55,21 +55,21 @@ def _ways(args: argparse.Namespace) -> int:
 
 def _print_configurations(args: argparse.Namespace, row: dict[str, Any]) -> int:
     rows = args.client.get(f"model-tasks/{row['id']}/ways/")["ways"]
-    show_list(args, rows, CONFIGURATIONS, empty=row["refused"] or row["sentence"] or "It has not ended.")
+    show_list(args, rows, CONFIGURATIONS, empty=row["refused"] or row["sentence"] or "The job has not ended.")
     if not args.json and rows:
-        hint = row["refused"] or f"aip models use {row['id']} 1 makes a version of the first."
-        print(hint if not row["made"] else f"Version {row['made']} was made of it.")
+        hint = row["refused"] or f"aip models use {row['id']} 1 creates a version from the first."
+        print(hint if not row["made"] else f"Version {row['made']} was created from it.")
     return OK if rows and not row["refused"] else JOB_FAILED
 
 
 MEASUREMENTS = columns(
-    "measured=created_at|ago, machine=figures.node, one at a time=figures.p50_ms|ms, 95 %=figures.p95_ms|ms, "
-    "in batches=figures.images_per_s|rate, threads=figures.threads|g, on=figures.processor",
+    "measured=created_at|ago, node=figures.node, single image=figures.p50_ms|ms, p95=figures.p95_ms|ms, "
+    "batches=figures.images_per_s|rate, threads=figures.threads|g, on=figures.processor",
     ms=lambda value: _with_unit(value, "ms"),
     rate=lambda value: _with_unit(value, "images/s"),
 )
 HARDWARE = columns(
-    "hardware, edge devices=devices, nodes=nodes|joined, one at a time=p50_ms|ms, 95 %=p95_ms|ms, threads, by=provider",
+    "hardware, edge devices=devices, nodes=nodes|joined, single image=p50_ms|ms, p95=p95_ms|ms, threads, by=provider",
     ms=lambda value: _with_unit(value, "ms"),
 )
 
@@ -87,24 +87,24 @@ def _size(text: str) -> dict[str, int]:
 
 #: What the files of a model do not state.
 DECLARATION = (
-    option("--task", help="what the model is for, such as detection"),
-    option("--labels", metavar="FILE", convert=read_text, help="a label a line, or JSON; - reads standard input"),
-    option("--layout", help="how its outputs are laid out, such as logits, yolo or detr"),
-    option("--pixels", help="what pixels become: imagenet, unit (0..1), signed (-1..1), bytes (0..255), *_bgr"),
-    option("--size", type=_size, metavar="WxH", field="*", help="of its input, where the file leaves that free"),
-    option("--resize", choices=["stretch", "letterbox"], help="how pictures come into the input"),
+    option("--task", help="task of the model, such as detection"),
+    option("--labels", metavar="FILE", convert=read_text, help="one label per line, or JSON; - reads standard input"),
+    option("--layout", help="output layout, such as logits, yolo or detr"),
+    option("--pixels", help="pixel normalization: imagenet, unit (0..1), signed (-1..1), bytes (0..255), *_bgr"),
+    option("--size", type=_size, metavar="WxH", field="*", help="input size, if the file does not define it"),
+    option("--resize", choices=["stretch", "letterbox"], help="resize mode of images"),
 )
 MEASUREMENT = (
-    option("--cpus", type=float, help="processor cores"),
-    option("--gpus", type=int, choices=[0, 1], help="1 measures on a card"),
-    option("--card", dest="device_model", help="measures on a card of this model"),
+    option("--cpus", type=float, help="CPU cores"),
+    option("--gpus", type=int, choices=[0, 1], help="1 measures on a GPU"),
+    option("--card", dest="device_model", help="measures on a GPU of this model"),
 )
 
 
 def _import(args: argparse.Namespace) -> int | None:
     """Send the file or its path on the platform; of an archive of torch follow the job that reads it."""
     if sum((bool(args.file), args.home is not None, args.job is not None)) != 1:
-        raise ClientError("Name files, or --home PATH, or --job N: one of them.", USAGE)
+        raise ClientError("Specify files, or --home PATH, or --job N: exactly one.", USAGE)
     body: dict[str, Any] = fields(args, DECLARATION) | {"path": args.home or args.path, "job": args.job}
     model = find_own(args.client, args.name)
     if model is None:
@@ -118,7 +118,7 @@ def _import(args: argparse.Namespace) -> int | None:
         done(args, row, f"{row['model_name']} v{row['number']} is in the registry: {row['task']}.")
         return None
     if not args.wait:
-        done(args, row, f"Job {row['job']} reads the files; they become a version when it has ended.")
+        done(args, row, f"Job {row['job']} reads the files; they become a version when it has completed.")
         return None
     row = waiting.until_over(args.client, f"model-tasks/{row['id']}/")
     if not row["made"]:
@@ -156,41 +156,41 @@ def _measure(args: argparse.Namespace) -> int | None:
     return code
 
 
-TRIAL = option("trial", type=int, help="its number, as try says it")
+TRIAL = option("trial", type=int, help="its number, as shown by try")
 TRIAL_VERBS = (
-    Verb("try", "Run an ONNX model on pictures in every way that is possible, best first.", (
+    Verb("try", "Test an ONNX model on images in all possible interpretations, best first.", (
         option("file", type=Path, help=".onnx, or an archive with one"),
-        repeated("--picture", type=Path, default=[], help="to try it on; up to six of them"),
-        option("--dataset", help="dataset version whose pictures with most on them are taken: id, NAME, NAME:2"),
-        option("--name", help="of the model that is made of it; that of the file when left out"),
+        repeated("--picture", type=Path, default=[], help="test images; up to six"),
+        option("--dataset", help="dataset version whose images with most objects are used: id, NAME, NAME:2"),
+        option("--name", help="name of the created model; default: from the file"),
         *DECLARATION,
-        flag("--no-wait", help="only queue it"),
+        flag("--no-wait", help="submit only"),
     ), run=_try),
-    Verb("ways", "Show what came of a trial.", (TRIAL,), run=_ways),
-    Verb("use", "Make a version of one of the ways of a trial.", (
+    Verb("ways", "Show the results of a test.", (TRIAL,), run=_ways),
+    Verb("use", "Create a version from one of the tested interpretations.", (
         TRIAL,
-        option("rank", type=int, help="of the way; 1 is the best"),
-        option("--name", help="of the model, in place of the one that was given to try"),
+        option("rank", type=int, help="of the interpretation; 1 is the best"),
+        option("--name", help="name of the model, instead of the one given for the test"),
     ), post="model-tasks/{trial}/use/", once=True,
          done="{row[model_name]} v{row[number]} is in the registry: {row[task]}."),
 )  # fmt: skip
 VERBS = (
-    Verb("import", "Bring in a model from here, from your home, or from a job's outputs.", (
-        option("name", help="a new name makes a new model, that of your own one a further version"),
-        option("file", type=Path, nargs="*", help=".onnx, .safetensors, .pt, an archive, or a model's folder"),
+    Verb("import", "Import a model from local files, from your home, or from the outputs of a job.", (
+        option("name", help="a new name creates a new model, the name of your own model adds a version"),
+        option("file", type=Path, nargs="*", help=".onnx, .safetensors, .pt, an archive, or a model folder"),
         option("--home", metavar="PATH", help="a file or a folder in your home on the platform instead"),
         option("--job", type=int, metavar="N", help="the outputs of this job instead"),
         option("--path", help="with --job: a file or a folder of its outputs"),
         *DECLARATION,
-        option("--description", help="what it is, in a sentence; of a new model"),
-        flag("--wait", help="wait until an archive of torch was read; 6 when it was not"),
+        option("--description", help="description of a new model in one sentence"),
+        flag("--wait", help="wait until a PyTorch archive is converted; exit code 6 on failure"),
     ), run=_import),
-    Verb("measure", "Measure how fast a version answers, and show what was measured before.", (
+    Verb("measure", "Measure the speed of a version, and show earlier measurements.", (
         registry.MODEL_VERSION, *MEASUREMENT,
-        flag("--no-wait", help="only queue it"),
-        flag("--list", help="only show what was measured"),
+        flag("--no-wait", help="submit only"),
+        flag("--list", help="only show measurements"),
     ), run=_measure),
-    Verb("hardware", "Show how fast a version answers on each kind of hardware.", (registry.MODEL_VERSION,),
+    Verb("hardware", "Show the speed of a version on each kind of hardware.", (registry.MODEL_VERSION,),
          get="model-versions/{model_version}/hardware/", table=HARDWARE,
-         empty="Timed nowhere yet. aip models measure does, and so do edge devices."),
+         empty="Not measured yet. Measure it: aip models measure"),
 )  # fmt: skip

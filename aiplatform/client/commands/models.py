@@ -31,7 +31,7 @@ def _speed(speed: Mapping[str, Any] | None) -> str:
     if not speed or "ms" not in speed:
         return ""
     provider = speed.get("provider", "").removesuffix("ExecutionProvider")
-    return f"{speed['ms']:g} ms an image, one at a time ({provider}, {speed.get('threads', 1):g} threads)"
+    return f"{speed['ms']:g} ms per image, single image ({provider}, {speed.get('threads', 1):g} threads)"
 
 
 COLUMNS = columns(
@@ -61,38 +61,39 @@ def _show(args: argparse.Namespace) -> None:
 TORCH = "model-versions/{model_version}/torch/"
 EXPORT_TORCH = Verb(
     "torch", "", (MODEL_VERSION,), post=TORCH, once=True,
-    done="Queued as job {row[job]}. Once it has ended, aip models torch {args.model} downloads it.",
+    done="Queued as job {row[job]}. When it has completed, download it with aip models torch {args.model}.",
 )  # fmt: skip
 DOWNLOAD_TORCH = Verb("torch", "", (MODEL_VERSION,), get=TORCH, file="{args.model}.pt2")
 NOUNS = {
     "models": (
-        Verb("list", "List models you can see.", (
-            option("--search", help="only names that contain this"),
+        Verb("list", "List models.", (
+            option("--search", help="only names that contain this text"),
             option("--task", help="only models with a version for this task, such as detection"),
             option("--stage", choices=registry.STAGES, help="only models with a version in this stage"),
             option("--alias", help="only models with this alias, such as champion"),
             LIMIT,
         ), get="models/", table=COLUMNS,
-             empty="No models yet. A finished training makes one, and aip models import brings one in."),
-        Verb("baseline", "Count the images that a version learned from, for monitoring.", (MODEL_VERSION,),
+             empty="No models yet. A completed training creates one; import one with aip models import."),
+        Verb("baseline", "Compute the training statistics of a version for monitoring.", (MODEL_VERSION,),
              post="model-versions/{model_version}/baseline/", once=True,
-             done="Queued as job {row[job]}. Services with this version are compared with what it counts."),
+             done="Queued as job {row[job]}. Endpoints with this version are compared with these statistics."),
         Verb("show", "Show one model.", (MODEL,), run=_show),
         Verb("versions", "List the versions of a model.", (MODEL, LIMIT),
              get="models/{model}/versions/", table=VERSIONS, empty="No versions."),
-        Verb("delete-version", "Delete a version that nothing uses.", (MODEL_VERSION, YES),
+        Verb("delete-version", "Delete an unused version.", (MODEL_VERSION, YES),
              delete="model-versions/{model_version}/", confirm="Delete version {args.model}?",
              done="Deleted version {args.model}."),
-        Verb("download", "Download a model version as a zip.", (MODEL_VERSION, TO),
+        Verb("download", "Download a model version as a zip file.", (MODEL_VERSION, TO),
              get="model-versions/{model_version}/download/", file="{args.model}.zip"),
-        Verb("package", "Download a version as a zip that answers pictures by one command.", (MODEL_VERSION, TO),
+        Verb("package", "Download a version as a standalone package that "
+                        "predicts with one command.", (MODEL_VERSION, TO),
              get="model-versions/{model_version}/package/", file="{args.model}_package.zip"),
-        Verb("torch", "Download a version as a program of torch.export, or let a job make it.",
-             (MODEL_VERSION, flag("--export", help="queue the job that makes it"), TO),
+        Verb("torch", "Download a version as a torch.export program, or create it with a job.",
+             (MODEL_VERSION, flag("--export", help="submit the job that creates it"), TO),
              run=lambda args: (EXPORT_TORCH if args.export else DOWNLOAD_TORCH).call(args)),
-        Verb("delete", "Remove a model that nothing uses.", (MODEL, YES),
-             delete="models/{model}/", confirm="Remove model {args.model} with all its versions?",
-             done="Model {args.model} is removed."),
+        Verb("delete", "Delete an unused model.", (MODEL, YES),
+             delete="models/{model}/", confirm="Delete model {args.model} with all its versions?",
+             done="Deleted model {args.model}."),
         *model_imports.VERBS,
         *model_imports.TRIAL_VERBS,
         *registry.VERBS,

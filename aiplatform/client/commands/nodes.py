@@ -35,17 +35,20 @@ def _counted(jobs: dict[str, int] | None) -> str:
 def _held_back(row: Any) -> str:
     """The jobs that a drained node keeps from starting."""
     counted = _counted(row.get("keeps"))
-    return f" Own packages of jobs lie there ({counted}): these start nowhere else." if counted else ""
+    return (
+        f" Installed packages of jobs are stored there ({counted}): these jobs start nowhere else." if counted else ""
+    )
 
 
 COLUMNS = columns(
-    "id, name, state, cards=|devices, cores=cpu_cores, address, heard of=heartbeat_at|ago", devices=_free_devices
+    "id, name, state, devices=|devices, cores=cpu_cores, address, last heartbeat=heartbeat_at|ago",
+    devices=_free_devices,
 )
 FIELDS = titled(COLUMNS) + columns(
-    "Drained=drain, Keeps packages of=keeps|counted, Images and temporary files=scratch, Advice=advice, MPS=|mps",
+    "Drained=drain, Stores packages of=keeps|counted, Images and temporary files=scratch, Advice=advice, MPS=|mps",
     counted=_counted, mps=_mps,
 )  # fmt: skip
-EVENTS = columns("when=at|ago, device, what happened=sentence, by")
+EVENTS = columns("when=at|ago, device, event=sentence, by")
 DEVICES = columns(
     "node, device=|name, model, used=|use, memory=memory_mib|gib, TFLOPS=known|rates, GB/s=known.bandwidth, health, "
     "why=health_note, simulated=simulated|mark",
@@ -54,37 +57,38 @@ DEVICES = columns(
     gib=lambda mib: f"{mib / 1024:.0f} GiB" if mib else "",
     rates=_rates,
 )
-TOKENS = columns("id, token=prefix, made by=made_by, until=expires_at, node")
+TOKENS = columns("id, token=prefix, created by=made_by, valid until=expires_at, node")
 NODE = option("node", find=node, help="name or id")
 DONE = "{row[name]} is {row[state]}."
 
 NOUNS = {
     "nodes": (
-        Verb("list", "List machines.", (option("--state", help="only machines in this state"), LIMIT),
-             get="nodes/", table=COLUMNS, empty="No machines."),
-        Verb("show", "Show one machine.", (NODE,), get="nodes/{node}/", record=FIELDS),
-        Verb("events", "Print a machine's event log.", (NODE,),
-             get="nodes/{node}/events/", table=EVENTS, empty="Nothing to tell."),
-        Verb("devices", "List cards and processors with what of them is used; 8 shares to a card or a CPU slot.", (
-            option("--node", find=node, help="only of this machine: name or id"),
+        Verb("list", "List nodes.", (option("--state", help="only nodes in this state"), LIMIT),
+             get="nodes/", table=COLUMNS, empty="No nodes."),
+        Verb("show", "Show one node.", (NODE,), get="nodes/{node}/", record=FIELDS),
+        Verb("events", "Print the event log of a node.", (NODE,),
+             get="nodes/{node}/events/", table=EVENTS, empty="No events."),
+        Verb("devices", "List devices with their usage; 8 shares per GPU or CPU slot.", (
+            option("--node", find=node, help="only of this node: name or id"),
             option("--kind", help="only these: gpu, npu or cpu"),
         ), get="devices/", table=DEVICES, empty="No devices."),
-        Verb("drain", "Start nothing new there; what runs goes on.", (NODE,),
+        Verb("drain", "Start no new jobs on a node; running jobs continue.", (NODE,),
              post="nodes/{node}/drain/",
              done=lambda args, row: f"{row['name']} is {row['state']}.{_held_back(row)}"),
-        Verb("undrain", "Let it take work again.", (NODE,), post="nodes/{node}/undrain/", done=DONE),
-        Verb("evict", "Let unwilling work be moved off its cards.", (NODE,), post="nodes/{node}/evict/", done=DONE),
-        Verb("keep", "Move no further work off its cards.", (NODE,), post="nodes/{node}/keep/", done=DONE),
-        Verb("mps-on", "Let jobs on shares of its cards compute at the same time, by CUDA MPS.", (NODE,),
+        Verb("undrain", "Accept jobs on a node again.", (NODE,), post="nodes/{node}/undrain/", done=DONE),
+        Verb("evict", "Allow evictions of jobs from "
+                      "the GPUs of a node.", (NODE,), post="nodes/{node}/evict/", done=DONE),
+        Verb("keep", "Forbid evictions on a node.", (NODE,), post="nodes/{node}/keep/", done=DONE),
+        Verb("mps-on", "Let jobs on GPU shares compute at the same time, with CUDA MPS.", (NODE,),
              post="nodes/{node}/mps-on/", done=DONE),
-        Verb("mps-off", "Let no further job use MPS there.", (NODE,), post="nodes/{node}/mps-off/", done=DONE),
-        Verb("remove", "Take it out of the cluster; refused while work runs there.", (NODE, YES),
-             post="nodes/{node}/remove/", confirm="Take {args.node} out of the cluster?",
-             done="{row[name]} is removed."),
-        Verb("token", "Make a one-time token with which a machine joins.",
-             (option("--hours", type=int, default=24, help="how long it may be used (24)"),),
+        Verb("mps-off", "Disable MPS for new jobs on a node.", (NODE,), post="nodes/{node}/mps-off/", done=DONE),
+        Verb("remove", "Remove a node from the cluster; rejected while jobs run there.", (NODE, YES),
+             post="nodes/{node}/remove/", confirm="Remove {args.node} from the cluster?",
+             done="Removed {row[name]}."),
+        Verb("token", "Create a one-time token to join a node.",
+             (option("--hours", type=int, default=24, help="validity in hours (24)"),),
              post="nodes/tokens/", prints="token"),
         Verb("tokens", "List tokens.", get="nodes/tokens/", table=TOKENS, empty="No tokens."),
-        Verb("revoke", "Make a token worthless.", (ID,), delete="nodes/tokens/{id}/", done="The token was deleted."),
+        Verb("revoke", "Delete a token.", (ID,), delete="nodes/tokens/{id}/", done="The token was deleted."),
     ),
 }  # fmt: skip

@@ -14,8 +14,8 @@ from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, done
 
 USAGE = columns(
-    "name, card hours=gpu_hours|.1f, core hours=cpu_hours|.1f, jobs, wait p50=wait_p50_s|duration, "
-    "wait p95=wait_p95_s|duration"
+    "name, GPU hours=gpu_hours|.1f, core hours=cpu_hours|.1f, jobs, wait p50=wait_p50_s|duration, wait "
+    "p95=wait_p95_s|duration"
 )
 CURVES = columns("curve=name, mean, most, last")
 NOTIFICATIONS = columns(
@@ -34,7 +34,7 @@ def _print_history(args: argparse.Namespace, samples: Any) -> None:
         values = [value for value in series if value is not None]
         if values:
             rows.append({"name": name, "mean": sum(values) / len(values), "most": max(values), "last": values[-1]})
-    output.table(rows, CURVES, empty="No samples in this span.")
+    output.table(rows, CURVES, empty="No samples in this period.")
 
 
 def _print_decision(args: argparse.Namespace) -> None:
@@ -47,26 +47,26 @@ def _print_decision(args: argparse.Namespace) -> None:
 
 
 NOUNS = {
-    "usage": Verb("usage", "Card hours, core hours, jobs and waits of a span of days.", (
+    "usage": Verb("usage", "GPU hours, core hours, jobs and waiting times of a period.", (
         option("--by", choices=["user", "group", "cluster"], default="user"),
         option("--from", dest="first", field="from", metavar="DAY",
                help="first day, 2026-03-01; 30 days before the last one"),
         option("--until", metavar="DAY", help="last day; today"),
     ), get="usage/", show=_print_usage),
-    "history": Verb("history", "What machines and clusters did: mean and most of each curve.", (
+    "history": Verb("history", "Usage history of nodes and clusters: mean and maximum of each metric.", (
         option("--span", default="1h", help="1h, 6h, 1d, 7d or 30d (1h)"),
         option("--of", choices=["machines", "clusters"], default="machines"),
-        option("--node", find=lookup.node, help="only this machine: name or id"),
+        option("--node", find=lookup.node, help="only this node: name or id"),
     ), get="history/", show=_print_history),
-    "decision": Verb("decision", "What the scheduler sees and decides now, as JSON to replay.", (
-        option("--to", type=Path, metavar="FILE", help="write it there; `manage.py simulate --replay FILE`"),
+    "decision": Verb("decision", "Current input and decisions of the scheduler, as JSON to replay.", (
+        option("--to", type=Path, metavar="FILE", help="target file; for `manage.py simulate --replay FILE`"),
     ), run=_print_decision),
     "notifications": (
         Verb("list", "List your notifications, newest first.", (
-            flag("--unread", help="only those you have not seen", convert=lambda unread: "1" if unread else None),
+            flag("--unread", help="only unread ones", convert=lambda unread: "1" if unread else None),
             LIMIT,
-        ), get="notifications/", table=NOTIFICATIONS, empty="Nothing to tell."),
-        Verb("read", "Mark all as seen.",
+        ), get="notifications/", table=NOTIFICATIONS, empty="No events."),
+        Verb("read", "Mark all as read.",
              post="notifications/read-all/", done="{row[marked]} marked as read."),
     ),
 }  # fmt: skip

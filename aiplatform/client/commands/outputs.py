@@ -36,8 +36,8 @@ def bring_back(client: Client, job: int, folder: Path, *, quiet: bool = False) -
             count = len(archive.namelist())
         packed.unlink()
     except ClientError as exc:
-        exc.message += f" Fetch them again: aip jobs download {job} --to {shlex.quote(str(folder))}"
+        exc.message += f" Download them again: aip jobs download {job} --to {shlex.quote(str(folder))}"
         raise
     except OSError as exc:
-        raise ClientError(f"{folder} cannot be written: {exc.strerror}.") from exc
+        raise ClientError(f"{folder} is not writable: {exc.strerror}.") from exc
     return f"{count} {'file' if count == 1 else 'files'} in {folder}"

@@ -26,7 +26,7 @@ def _ids(route: str, noun: str) -> Any:
         for row in client.pages(route):
             if row["name"] == name:
                 return int(row["id"])
-        raise ClientError(f"There is no {noun} called {name}.", NOT_FOUND)
+        raise ClientError(f"No {noun} named {name}.", NOT_FOUND)
 
     return find
 
@@ -34,7 +34,7 @@ def _ids(route: str, noun: str) -> Any:
 def _find_user(client: Client, username: str) -> int:
     rows = [row for row in client.pages("users/", q=username) if row["username"] == username]
     if not rows:
-        raise ClientError(f"Nobody is called {username}.", NOT_FOUND)
+        raise ClientError(f"No user named {username}.", NOT_FOUND)
     return int(rows[0]["id"])
 
 
@@ -47,7 +47,7 @@ def _share(args: argparse.Namespace) -> None:
         rows = args.client.call("PUT", route, body={**holder, "level": level})
     else:
         rows = args.client.get(route)
-    show_list(args, rows, SHARES, empty="Shared with nobody.")
+    show_list(args, rows, SHARES, empty="Not shared.")
 
 
 USER = option("username", find=_find_user)
@@ -59,48 +59,49 @@ GROUPS = columns(
 NOUNS = {
     "people": (
         Verb("list", "List accounts.",
-             (option("-q", "--search", field="q", help="name, phone or e-mail contains this"), LIMIT),
+             (option("-q", "--search", field="q", help="name, phone or e-mail contains this text"), LIMIT),
              get="users/", table=PEOPLE),
-        Verb("add", "Make an account; its first password is printed once.", (
+        Verb("add", "Create an account; its initial password is printed once.", (
             option("username"),
-            option("--nickname", help="how others see them (the username)"),
+            option("--nickname", help="display name (default: the username)"),
             option("--email", default=""),
             repeated("--role", field="roles", required=True, find=_ids("roles/", "role"),
-                     help="name of a role; may be repeated"),
+                     help="name of a role; can be repeated"),
             repeated("--group", field="groups", default=[], find=_ids("groups/", "group"),
-                     help="name of a group; may be repeated"),
+                     help="name of a group; can be repeated"),
         ), post="users/", send=lambda args: {"nickname": args.username}, prints="password",
-             done="The first password: it is not shown again and must be changed at the first sign-in."),
-        Verb("enable", "Let an account in.", (USER,), patch="users/{username}/", send={"is_active": True},
+             done="The initial password: it is not shown again and must be changed at the first sign-in."),
+        Verb("enable", "Approve an account.", (USER,), patch="users/{username}/", send={"is_active": True},
              done="{args.username} is active."),
-        Verb("disable", "Lock an account out at once.", (USER,), patch="users/{username}/", send={"is_active": False},
+        Verb("disable", "Disable an account "
+                        "immediately.", (USER,), patch="users/{username}/", send={"is_active": False},
              done="{args.username} is disabled."),
     ),
     "audit": (
-        Verb("list", "Who did what, newest first.", (
-            option("-q", "--search", field="q", help="person, thing or address contains this"),
-            option("--verb", dest="act", field="verb", help="only this act, e.g. rights_changed"),
+        Verb("list", "Show the audit log, newest first.", (
+            option("-q", "--search", field="q", help="user, object or address contains this text"),
+            option("--verb", dest="act", field="verb", help="only this action, e.g. rights_changed"),
             option("--since", help="only since then, e.g. 2026-01-31T08:00:00Z"),
             LIMIT,
         ), get="audit/", table=ENTRIES),
     ),
     "groups": (
-        Verb("list", "List groups.", (LIMIT,), get="groups/", table=GROUPS),
+        Verb("list", "List device groups.", (LIMIT,), get="groups/", table=GROUPS),
         Verb("create", "Create a group.", (
             option("name"),
-            option("--description", required=True, help="what it is for"),
+            option("--description", required=True, help="name of the token"),
             repeated("--role", field="roles", required=True, find=_ids("roles/", "role"),
-                     help="name of a role; may be repeated"),
-            repeated("--member", field="members", default=[], find=_find_user, help="username; may be repeated"),
+                     help="name of a role; can be repeated"),
+            repeated("--member", field="members", default=[], find=_find_user, help="username; can be repeated"),
         ), post="groups/", done="Created group {row[name]} with id {row[id]}."),
         Verb("delete", "Delete a group; its members keep their accounts.", (GROUP, YES),
              delete="groups/{group}/", confirm="Delete group {args.group}?", done="Deleted group {args.group}."),
     ),
     "roles": (Verb("list", "List roles.", (LIMIT,), get="roles/", table=columns("id, name, description, preset")),),
-    "share": Verb("share", "Share a dataset, model or annotation project, or see who has it.", (
+    "share": Verb("share", "Share a dataset, model or annotation project, or list its sharing.", (
         option("kind", choices=list(SHARED)),
         option("thing", help="id or name"),
-        either(option("--with", dest="person", metavar="USERNAME", help="a person"),
+        either(option("--with", dest="person", metavar="USERNAME", help="a user"),
                option("--group", metavar="GROUP", help="a group: its name or id")),
         option("--level", choices=LEVELS, default="view", help="(view)"),
     ), run=_share),

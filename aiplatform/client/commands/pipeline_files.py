@@ -34,7 +34,7 @@ def is_file(name: str) -> bool:
 def path(name: str) -> Path:
     """The path of an argument that has to be a file of a pipeline."""
     if not is_file(name):
-        raise ClientError(f"{name}: the file's name ends in {', '.join(ENDINGS)}.", USAGE)
+        raise ClientError(f"{name}: the file name must end in {', '.join(ENDINGS)}.", USAGE)
     return Path(name).expanduser()
 
 
@@ -46,7 +46,7 @@ def read(client: Client, name: str) -> Source:
     """
     file = path(name)
     if not file.is_file():
-        raise ClientError(f"There is no file {file}.", NOT_FOUND)
+        raise ClientError(f"File {file} not found.", NOT_FOUND)
     if file.suffix == ".py":
         return Source(_run(file))
     try:
@@ -55,7 +55,7 @@ def read(client: Client, name: str) -> Source:
             content = json.loads(text)
             return Source(content.get("spec", content), content.get("layout") if "spec" in content else None)
     except (UnicodeDecodeError, ValueError, AttributeError) as exc:
-        raise ClientError(f"{file} is no {file.suffix[1:]} in UTF-8: {exc}", USAGE) from exc
+        raise ClientError(f"{file} is not valid {file.suffix[1:]} in UTF-8: {exc}", USAGE) from exc
     answer = client.post(f"{TEXTS}read/", {"text": text})
     return Source(answer["spec"], answer["layout"])
 
@@ -86,8 +86,8 @@ def _run(script: Path) -> dict[str, Any]:
             [sys.executable, builder.origin, str(script)], stdout=subprocess.PIPE, timeout=SCRIPT_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as exc:
-        raise ClientError(f"{script} did not end within {SCRIPT_TIMEOUT_S} seconds.") from exc
+        raise ClientError(f"{script} did not exit within {SCRIPT_TIMEOUT_S} seconds.") from exc
     if process.returncode:
-        raise ClientError(f"{script} ended with {process.returncode}; what it said stands above.", FAILURE)
+        raise ClientError(f"{script} exited with {process.returncode}; see its output above.", FAILURE)
     spec: dict[str, Any] = json.loads(process.stdout)
     return spec

@@ -35,14 +35,14 @@ def _trigger_kind(args: argparse.Namespace) -> dict[str, str]:
 
 def _next_step(args: argparse.Namespace, row: Any) -> str:
     if row["url"]:
-        return f" Deliver to {args.client.config.url}{row['url']}, signed with the secret, which is told only now."
+        return f" Deliver to {args.client.config.url}{row['url']}, signed with the secret, which is shown only once."
     times = [f"{time[:16]}" for time in row["next_times"]]
     return f" Next (UTC): {', '.join(times)}." if times else ""
 
 
 def _describe_rotation(args: argparse.Namespace, row: Any) -> str:
-    until = f" The one before holds until {row['older_until'][:16]} (UTC)." if row["older_until"] else ""
-    return f"This is the secret of trigger {args.trigger}, told only now.{until}"
+    until = f" The previous secret is valid until {row['older_until'][:16]} (UTC)." if row["older_until"] else ""
+    return f"Secret of trigger {args.trigger}, shown only once.{until}"
 
 
 def _find_service(client: Any, name: str) -> int:
@@ -50,44 +50,44 @@ def _find_service(client: Any, name: str) -> int:
 
 
 TRIGGER_VERBS = (
-    Verb("triggers", "List what begins runs by itself.",
+    Verb("triggers", "List triggers.",
          (option("pipeline", nargs="?", find=lookup.pipeline, help="only of this one: id or name"),),
          get="pipeline-triggers/", table=TRIGGERS,
-         empty="Nothing begins runs by itself. aip pipeline trigger sets it up."),
-    Verb("trigger", "Let runs begin by themselves, as you.", (
+         empty="No triggers. Create one: aip pipeline trigger"),
+    Verb("trigger", "Create a trigger; its runs use your permissions.", (
         option("pipeline", find=lookup.pipeline, help="id or name"),
         either(
-            option("--schedule", metavar="CRON", help='by the clock, such as "30 2 * * SUN"'),
+            option("--schedule", metavar="CRON", help="by schedule, such as \"30 2 * * SUN\""),
             option("--dataset", find=lookup.dataset, help="with each new version of a dataset: id or name"),
             option("--drift", metavar="SERVICE", field="service", find=_find_service,
-                   help="when what a service of yours is shown changes: id or name"),
+                   help="on data drift at an endpoint of yours: id or name"),
             option("--alarm", metavar="RULE", nargs="?", const="", field="rule",
-                   help="with an alarm of the platform; any when left out"),
-            flag("--webhook", field="", help="when a signed request comes; prints the secret, once"),
+                   help="on an alert of the platform; default: any"),
+            flag("--webhook", field="", help="on a signed request; prints the secret once"),
             required=True,
         ),
         option("--zone", default="", field="",
-               help="time zone of the schedule, such as Europe/Berlin; your own when left out"),
+               help="time zone of the schedule, such as Europe/Berlin; default: yours"),
         option("--missed", choices=["latest", "all", "none"], default="latest", field="",
-               help="times that were missed (latest)"),
-        option("--busy", choices=["skip", "allow", "cancel"], default="skip", help="while a run goes on (skip)"),
+               help="missed times (latest)"),
+        option("--busy", choices=["skip", "allow", "cancel"], default="skip", help="while a run is in progress (skip)"),
         repeated("-p", "--param", metavar="NAME=VALUE", field="parameters", convert=pairs, default=[],
                  help="a parameter of its runs"),
     ), post="pipeline-triggers/", send=_trigger_kind, once=True, prints="secret",
          done=lambda args, row: f"Trigger {row['id']} is on.{_next_step(args, row)}"),
-    Verb("switch", "Switch a trigger on or off.", (
+    Verb("switch", "Enable or disable a trigger.", (
         TRIGGER,
         option("to", choices=["on", "off"], field="is_on", convert=lambda state: state == "on"),
-        option("--version", type=int, help="the one that it runs from now on, which somebody else saved"),
+        option("--version", type=int, help="the version saved by another user that it runs from now on"),
     ), patch="pipeline-triggers/{trigger}/",
          done="Trigger {args.trigger} is {args.to}. It runs version {row[version]}."),
-    Verb("rotate", "Give a webhook a new secret, printed once; the one before holds for a day.", (
-        TRIGGER, flag("--at-once", help="older secrets end now: somebody else may know them"),
+    Verb("rotate", "Create a new webhook secret, printed once; the previous one remains valid for a day.", (
+        TRIGGER, flag("--at-once", help="revoke older secrets now: they may be known to others"),
     ), post="pipeline-triggers/{trigger}/rotate/", prints="secret", done=_describe_rotation),
-    Verb("firings", "List what a trigger answered.", (TRIGGER,),
-         get="pipeline-triggers/{trigger}/firings/", table=FIRINGS, empty="It has not answered anything yet."),
-    Verb("untrigger", "Delete a trigger; its runs stay.", (TRIGGER,),
-         delete="pipeline-triggers/{trigger}/", done="Trigger {args.trigger} is deleted."),
+    Verb("firings", "List the history of a trigger.", (TRIGGER,),
+         get="pipeline-triggers/{trigger}/firings/", table=FIRINGS, empty="The trigger has not fired yet."),
+    Verb("untrigger", "Delete a trigger; its runs are kept.", (TRIGGER,),
+         delete="pipeline-triggers/{trigger}/", done="Deleted trigger {args.trigger}."),
 )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _push(args: argparse.Namespace) -> int:
     problems = args.client.post("pipelines/check/", {"spec": source.spec})["problems"]
     if _has_errors(problems) and not args.anyway:
         _print_problems(args, problems)
-        output.say("Nothing was saved. Mend this, or add --anyway.")
+        output.say("Nothing was saved. Fix this, or add --anyway.")
         return FAILURE
     name, body = args.pipeline or Path(args.file).stem, {"spec": source.spec, "layout": source.layout}
     try:
@@ -127,7 +127,7 @@ def _push(args: argparse.Namespace) -> int:
         if name.isdigit() or exc.exit_code != NOT_FOUND:
             raise
         row = args.client.post("pipelines/", {"name": name, **body}, once=True)
-        done(args, row, f"Pipeline {name} was made.")
+        done(args, row, f"Created pipeline {name}.")
         return OK
     version = args.client.post(f"pipelines/{number}/versions/", {**body, "note": args.note})
     done(args, version, f"This is version {version['number']} of {name}.")
@@ -139,7 +139,7 @@ def _check(args: argparse.Namespace) -> int:
     problems = args.client.post("pipelines/check/", {"spec": spec})["problems"]
     _print_problems(args, problems)
     if not _has_errors(problems):
-        output.say("It can run.")
+        output.say("The pipeline can run.")
     return FAILURE if _has_errors(problems) else OK
 
 
@@ -160,7 +160,7 @@ def _print_problems(args: argparse.Namespace, problems: list[Any]) -> None:
 
 def _diff(args: argparse.Namespace) -> None:
     if args.new is None and not pipeline_files.is_file(args.old):
-        raise ClientError("Give two, or a file, which is compared with its pipeline.", USAGE)
+        raise ClientError("Specify two, or a file, which is compared with its pipeline.", USAGE)
     old, new = (args.old, args.new) if args.new else (Path(args.old).stem, args.old)
     body = {"old": _spec(args, old), "new": _spec(args, new)}
     changes = args.client.post(f"{pipeline_files.TEXTS}compare/", body)["changes"]
@@ -221,7 +221,7 @@ def until_over(args: argparse.Namespace, number: int, *, pause: Callable[[float]
         row = waiting.read(args.client, f"pipeline-runs/{number}/")
         asking = {name for name, step in row["steps"].items() if step["state"] == "asking"}
         for name in sorted(asking - announced):
-            output.say(f"{name} asks a person: {args.client.config.url}{row['url']}")
+            output.say(f"{name} requests approval: {args.client.config.url}{row['url']}")
         announced |= asking
         if row["state"] in FINAL:
             return row
@@ -242,55 +242,55 @@ def _describe_run(row: Any) -> str:
 RUN = option("number", metavar="RUN", help="its id")
 STEP = option("step")
 PARAM = repeated("-p", "--param", metavar="NAME=VALUE", help="a parameter of this run")
-FRESH = flag("--fresh", field="use_cache", convert=lambda fresh: not fresh, help="take no results of earlier runs")
+FRESH = flag("--fresh", field="use_cache", convert=lambda fresh: not fresh, help="do not reuse results of earlier runs")
 FILE = option("file")
-NAME = option("--pipeline", help=f"{NAMED}; left out: as the file is called")
+NAME = option("--pipeline", help=f"{NAMED}; default: the file name")
 STORED = option("pipeline", find=lookup.pipeline, help="id or name")
 PIPELINE = option("pipeline", nargs="?", find=lookup.pipeline, help="only of this one: id or name")
 
 NOUNS = {
     "pipeline": (
-        Verb("list", "List pipelines you can see.",
-             (option("--search", help="only names that contain this"), LIMIT),
-             get="pipelines/", table=COLUMNS, empty="No pipelines yet. aip pipeline push FILE makes one."),
+        Verb("list", "List pipelines.",
+             (option("--search", help="only names that contain this text"), LIMIT),
+             get="pipelines/", table=COLUMNS, empty="No pipelines yet. Create one: aip pipeline push FILE"),
         Verb("show", "Show a pipeline and its steps.", (STORED,), get="pipelines/{pipeline}/", record=FIELDS),
-        Verb("pull", "Write a pipeline to a file: .yaml, .py or .json. Comments in YAML stay.", (FILE, NAME),
+        Verb("pull", "Write a pipeline to a file: .yaml, .py or .json. Comments in YAML are kept.", (FILE, NAME),
              run=_pull),
-        Verb("push", "Save a file as the newest version; a pipeline that is not there is made.", (
-            option("file", help="YAML, JSON, or Python, which runs here"),
+        Verb("push", "Save a file as the newest version; a new pipeline is created if needed.", (
+            option("file", help="YAML, JSON, or Python, which runs locally"),
             NAME,
-            option("--note", default="", help="what is new, in a few words"),
-            flag("--anyway", help="also where it could not run yet"),
+            option("--note", default="", help="description of the changes"),
+            flag("--anyway", help="even if it cannot run yet"),
         ), run=_push),
-        Verb("check", "Tell what keeps a file from running; 1 where something does.", (FILE,), run=_check),
-        Verb("diff", "Tell what differs between a file or version and another, step by step.", (
+        Verb("check", "Check whether a file can run; exit code 1 if not.", (FILE,), run=_check),
+        Verb("diff", "Show differences between files or versions, step by step.", (
             option("old", help=f"file, or pipeline as {NAMED}"),
-            option("new", nargs="?", help="left out: OLD is a file, and is compared with its pipeline"),
+            option("new", nargs="?", help="default: OLD is a file, and is compared with its pipeline"),
         ), run=_diff),
         Verb("versions", "List the versions of a pipeline.", (STORED,), get="pipelines/{pipeline}/versions/",
              table=columns("version=number, note, saved by=created_by, saved=created_at|ago")),
         Verb("delete", "Delete a pipeline with its versions.", (STORED, YES), delete="pipelines/{pipeline}/",
              confirm="Delete pipeline {args.pipeline}?", done="Deleted pipeline {args.pipeline}."),
-        Verb("run", "Begin a run.", (
+        Verb("run", "Start a run.", (
             option("pipeline", help=NAMED),
             PARAM,
             option("--limit", type=int, help="steps and items at once"),
-            flag("--fail-fast", help="begin nothing more once a step has failed"),
+            flag("--fail-fast", help="start no more steps after a failure"),
             FRESH,
-            flag("--wait", help="wait for the end; 6 when it failed"),
+            flag("--wait", help="wait for the end; exit code 6 on failure"),
         ), run=_run),
         Verb("runs", "List runs.", (PIPELINE, option("--state", choices=["running", *sorted(FINAL)]), LIMIT),
-             get="pipeline-runs/", table=RUNS, empty="No runs. aip pipeline run NAME begins one."),
+             get="pipeline-runs/", table=RUNS, empty="No runs. Start one: aip pipeline run NAME"),
         Verb("status", "Show the steps of a run.", (RUN,), get="pipeline-runs/{number}/", show=_print_steps),
-        Verb("cancel", "Begin nothing more, and stop what is under way.", (RUN,),
-             post="pipeline-runs/{number}/cancel/", done="Run {args.number} is asked to end."),
-        Verb("retry", "Do a step of a run again, and all that comes after it.", (RUN, STEP, FRESH),
-             post="pipeline-runs/{number}/retry/", done="{args.step} and what comes after it are done again."),
-        Verb("skip", "Leave out a step that waits, and with it what needs it.", (RUN, STEP),
-             post="pipeline-runs/{number}/skip/", done="{args.step} is left out."),
-        Verb("questions", "List open questions that are put to you.",
-             get="pipeline-approvals/", table=QUESTIONS, empty="Nothing is asked of you."),
-        Verb("approve", "Answer a question with yes, or with no.", (
+        Verb("cancel", "Start no more steps, and stop running ones.", (RUN,),
+             post="pipeline-runs/{number}/cancel/", done="Requested a cancellation of run {args.number}."),
+        Verb("retry", "Run a step again, with all later steps.", (RUN, STEP, FRESH),
+             post="pipeline-runs/{number}/retry/", done="{args.step} and all later steps run again."),
+        Verb("skip", "Skip a waiting step, with the steps that need it.", (RUN, STEP),
+             post="pipeline-runs/{number}/skip/", done="{args.step} is skipped."),
+        Verb("questions", "List approval requests for you.",
+             get="pipeline-approvals/", table=QUESTIONS, empty="No approval requests for you."),
+        Verb("approve", "Answer an approval request.", (
             option("question", help="its id"),
             flag("--refuse", field="answer", convert=lambda refuse: "refused" if refuse else "passed",
                  help="answer no"),

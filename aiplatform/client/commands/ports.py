@@ -29,20 +29,20 @@ def _open(args: argparse.Namespace) -> None:
 
 NOUNS = {
     "ports": (
-        Verb("list", "List the ports of a job, or all that you may open.",
-             (option("job", nargs="?", help="id of the job; without: of all running jobs"), LIMIT), run=_list),
-        Verb("publish", "Let browsers reach a port of your job.", (
+        Verb("list", "List the ports of a job, or all accessible ports.",
+             (option("job", nargs="?", help="id of the job; default: all running jobs"), LIMIT), run=_list),
+        Verb("publish", "Publish a port of your job for browsers.", (
             JOB,
             option("port", type=int, help="from 40000 to 49999, on which the program listens inside the job"),
-            option("--name", default="", help="a word for its address"),
+            option("--name", default="", help="name in its address"),
         ), post="jobs/{job}/ports/", once=True,
              done="Published as {row[name]}. Open it: aip ports open {args.job} {row[name]}"),
-        Verb("open", "Print an address that lets one browser in, once, within half a minute.",
-             (JOB, NAME, flag("--browser", help="open it in the browser of this machine as well")), run=_open),
-        Verb("board", "Show the event files of your job in TensorBoard: a small job of its own.", (JOB,),
+        Verb("open", "Print an address for one browser, valid once within half a minute.",
+             (JOB, NAME, flag("--browser", help="also open it in the local browser")), run=_open),
+        Verb("board", "Open the event files of your job in TensorBoard, in a small job.", (JOB,),
              post="jobs/{job}/board/", once=True,
              done="Job {row[id]} shows them. Once it runs: aip ports open {row[id]} tensorboard"),
-        Verb("withdraw", "Close a port again.", (JOB, NAME),
-             delete="jobs/{job}/ports/{name}/", done="Withdrew {args.name} of job {args.job}."),
+        Verb("withdraw", "Unpublish a port.", (JOB, NAME),
+             delete="jobs/{job}/ports/{name}/", done="Unpublished {args.name} of job {args.job}."),
     ),
 }  # fmt: skip

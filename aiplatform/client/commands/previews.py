@@ -17,7 +17,7 @@ from aiplatform.client.verbs import Verb
 
 def _preview(args: argparse.Namespace) -> int:
     if args.code or args.home_code or args.snapshot or args.command or args.script:
-        raise ClientError("Own code has no preview: give --preset and --data.", USAGE)
+        raise ClientError("Custom code has no preview: specify --preset and --data.", USAGE)
     args.extra = f"{args.extra or ''} -ShowBatch".strip()
     fields = submitting.requested(args) | submitting.data_fields(args, custom=False)
     job = args.client.post("training/jobs/", fields, once=True)
@@ -28,7 +28,7 @@ def _layers(args: argparse.Namespace) -> int:
     number = lookup.training(args.client, args.id)
     route, fields = f"training/jobs/{number}/layers/", {"checkpoint": args.checkpoint}
     if args.image and not args.image.is_file():
-        raise ClientError(f"There is no image at {args.image}.", NOT_FOUND)
+        raise ClientError(f"Image {args.image} not found.", NOT_FOUND)
     if args.image:
         job = args.client.post_file(route, fields, "image", args.image)
     else:
@@ -52,7 +52,7 @@ def _own_profile(args: argparse.Namespace, number: int) -> int:
         return 0
     _print_profile(noted)
     for name, share in noted["named"].items():
-        print(f"of the rest, {output.clean(name)} {100 * share:.0f} %")
+        print(f"other, {output.clean(name)} {100 * share:.0f} %")
     for item in noted["advice"]:
         print(f"- {output.clean(item['text'])}")
     return 0
@@ -64,7 +64,7 @@ def _print_result(args: argparse.Namespace, job: dict[str, Any], path: str, show
         output.say(f"Queued as training {job['id']}.")
     row = waiting.until_over(args.client, f"training/jobs/{job['id']}/")
     if code := waiting.exit_code(row):
-        output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
+        output.say(output.clean(row.get("sentence") or f"The job ended in state {row.get('state')}."))
         return code
     folder = args.to or outputs.folder_of(row["job"])
     sentence = outputs.bring_back(args.client, row["job"], folder, quiet=args.json)
@@ -79,14 +79,15 @@ def _print_result(args: argparse.Namespace, job: dict[str, Any], path: str, show
 
 def _print_preview(preview: dict[str, Any]) -> None:
     images, size = preview["images"], preview.get("input") or ["?", "?"]
-    print(f"{images['learn']} images to learn from, {images['score']} to score on, input {size[0]}×{size[1]} px")
+    print(f"{images['learn']} training images, {images['score']} evaluation images, input {size[0]}×{size[1]} px")
     for row in preview["classes"]:
         print(f"{row['count']:>9} {preview['counted']} of {output.clean(str(row['name']))}")
     if preview.get("lost"):
         print(f"{preview['lost']} of {preview['objects']} objects are smaller than 8 px: choose a larger width")
     if "epoch_s" in preview:
         print(
-            f"{preview['step_ms']:.0f} ms a step over {preview['steps_timed']} steps, {preview['epoch_s']:.1f} s a pass"
+            f"{preview['step_ms']:.0f} ms per step over {preview['steps_timed']} steps, {preview['epoch_s']:.1f} "
+            "s per epoch"
         )
 
 
@@ -100,24 +101,25 @@ def _print_layers(report: dict[str, Any]) -> None:
 
 def _print_profile(profile: dict[str, Any]) -> None:
     shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in profile["shares"].items())
-    print(f"{profile['step_ms']:.1f} ms a step on {output.clean(profile['device'])}: {output.clean(shares)}")
+    print(f"{profile['step_ms']:.1f} ms per step on {output.clean(profile['device'])}: {output.clean(shares)}")
     if profile["operations"]:
         output.table(profile["operations"][:15], OPERATIONS)
 
 
-OPERATIONS = columns("operation=name, calls, own cpu ms=self_cpu_ms, card ms=self_device_ms")
-FOLDER = option("--to", type=Path, help="folder for the pictures; aip-outputs/JOB when left out")
+OPERATIONS = columns("operation=name, calls, own CPU ms=self_cpu_ms, GPU ms=self_device_ms")
+FOLDER = option("--to", type=Path, help="folder for the images; default: aip-outputs/JOB")
 ID = option("id", help="id or name")
 VERBS = (
-    Verb("preview", "Show what a training would see and how long a pass takes; trains nothing.",
+    Verb("preview", "Preview the model input of a training and its time per epoch, without training.",
          (*submitting.SUBMIT, FOLDER), run=_preview),
-    Verb("layers", "Show what each layer of a training answers, and where a classifier looked.", (
+    Verb("layers", "Show the activations of each layer of a training, and Grad-CAM for classifiers.", (
         ID,
-        option("--checkpoint", default="", help="a name from `aip train checkpoints`; the newest when left out"),
-        option("--image", type=Path, help="what the model is given; images it is scored on when left out"),
+        option("--checkpoint", default="", help="a name listed by `aip train checkpoints`; default: the newest"),
+        option("--image", type=Path, help="input image; default: evaluation images"),
         FOLDER,
     ), run=_layers),
     Verb("profile",
-         "Say where the time of a training's steps goes: of a preset by a short job, of own code what it noted itself.",
-         (ID, option("--steps", type=int, default=10, help="so many steps (10)"), FOLDER), run=_profile),
+         "Show where the time of training steps is spent: of a preset by a short job, of custom code by its own "
+         "profile.",
+         (ID, option("--steps", type=int, default=10, help="number of steps (10)"), FOLDER), run=_profile),
 )  # fmt: skip

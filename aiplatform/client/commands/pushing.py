@@ -16,11 +16,11 @@ from aiplatform.client.output import columns, titled
 from aiplatform.client.verbs import Verb, done
 
 TARGETS = columns(
-    "id, name, kind, address, works=works|works, usable by=visibility, owner, message",
+    "id, name, kind, address, works=works|works, visible to=visibility, owner, message",
     works={None: "not tested", True: "yes", False: "no"}.get,
 )
 PUSHES = columns(
-    "id, model, target=target_name, state, sent=|sent, made=created_at|ago, lies at=landed, message=sentence",
+    "id, model, target=target_name, state, sent=|sent, created=created_at|ago, location=landed, message=sentence",
     sent=lambda row: f"{100 * row['sent_bytes'] // max(row['size_bytes'], 1)} %",
 )
 POLL_S = 1.0
@@ -39,14 +39,14 @@ def _start(args: argparse.Namespace) -> int:
         time.sleep(POLL_S)
         row = args.client.get(f"pushes/{row['id']}/")
     if row["state"] == "done":
-        done(args, row, f"{row['model']} lies at {row['landed']}.")
+        done(args, row, f"{row['model']} is stored at {row['landed']}.")
         return OK
     if row["state"] in FINAL:
-        done(args, row, f"Push {row['id']} {row['state']}. {row['sentence']}".strip())
+        done(args, row, f"Export {row['id']} {row['state']}. {row['sentence']}".strip())
         return JOB_FAILED
     if not args.json:
         print(row["id"])
-    done(args, row, f"{row['model']} goes to {row['target_name']}. See: aip push list")
+    done(args, row, f"{row['model']} is exported to {row['target_name']}. See: aip push list")
     return OK
 
 
@@ -71,7 +71,7 @@ def _read_secret(args: argparse.Namespace) -> str:
     if args.secret_stdin:
         return sys.stdin.read().rstrip("\n")
     if not sys.stdin.isatty():
-        raise ClientError("Give the secret with --secret-stdin or --secret-file, or say --no-secret.", USAGE)
+        raise ClientError("Specify the secret with --secret-stdin or --secret-file, or use --no-secret.", USAGE)
     return getpass.getpass("Secret: ")
 
 
@@ -84,47 +84,47 @@ def _read_file(path: str) -> str:
 
 def _describe_test(args: argparse.Namespace, row: Any) -> str:
     key = f" Its host key is {row['host_key']}." if row["host_key"] else ""
-    works = f"{row['name']} answers and takes the credentials.{key}"
+    works = f"{row['name']} responds and accepts the credentials.{key}"
     return works if row["works"] else f"{row['name']}: {row['message']}"
 
 
-TEST = Verb("test", "Ask a target, with its credentials; 6 when it does not work.", (TARGET,),
+TEST = Verb("test", "Test a target with its credentials; exit code 6 on failure.", (TARGET,),
             post="push-targets/{target}/test/", done=_describe_test,
             exit_code=lambda row: OK if row["works"] else JOB_FAILED)  # fmt: skip
 
 NOUNS = {
     "push": (
-        Verb("start", "Push a version.", (
+        Verb("start", "Export a version.", (
             option("model", help=registry.VERSION),
             option("target", help="id or name"),
-            flag("--files", help="the version's own files instead of the package that runs"),
-            flag("--wait", help="until it is there; 6 where it fails"),
+            flag("--files", help="only the files of the version instead of the standalone package"),
+            flag("--wait", help="wait until it is done; exit code 6 on failure"),
         ), run=_start),
-        Verb("list", "List your pushes.", (LIMIT,),
-             get="pushes/", table=PUSHES, empty="No pushes. aip push start begins one."),
-        Verb("show", "Show a push.", (ID,), get="pushes/{id}/", record=titled(PUSHES)),
-        Verb("stop", "End a push.", (ID,), post="pushes/{id}/stop/", done="Push {row[id]} is {row[state]}."),
-        Verb("again", "Push once more what failed or was stopped.", (ID,), post="pushes/{id}/again/",
-             done="{row[model]} goes to {row[target_name]} once more, as push {row[id]}."),
-        Verb("targets", "List targets.", (LIMIT,),
-             get="push-targets/", table=TARGETS, empty="No targets. aip push add-target adds one."),
-        Verb("add-target", "Keep a target, and test it; the secret is asked for.", (
+        Verb("list", "List your exports.", (LIMIT,),
+             get="pushes/", table=PUSHES, empty="No exports. Start one: aip push start"),
+        Verb("show", "Show an export.", (ID,), get="pushes/{id}/", record=titled(PUSHES)),
+        Verb("stop", "Stop an export.", (ID,), post="pushes/{id}/stop/", done="Export {row[id]} is {row[state]}."),
+        Verb("again", "Retry a failed or stopped export.", (ID,), post="pushes/{id}/again/",
+             done="{row[model]} is exported to {row[target_name]} again, as export {row[id]}."),
+        Verb("targets", "List export targets.", (LIMIT,),
+             get="push-targets/", table=TARGETS, empty="No targets. Add one: aip push add-target"),
+        Verb("add-target", "Add an export target and test it; prompts for the secret.", (
             option("name"),
             option("kind", help="put, s3, ssh, oci or fd"),
             option("address"),
-            repeated("-p", "--option", metavar="NAME=VALUE", help="what the kind asks for"),
+            repeated("-p", "--option", metavar="NAME=VALUE", help="option required by the kind of target"),
             flag("--secret-stdin", help="read the secret from standard input"),
-            option("--secret-file", metavar="FILE", help="read the secret from a file, as a private key"),
-            flag("--no-secret", help="it asks for none"),
-            option("--ca", metavar="FILE", help="the certificate authority of a server of the house, in PEM"),
-            flag("--group", help="people of your groups may use it"),
+            option("--secret-file", metavar="FILE", help="read the secret from a file, such as a private key"),
+            flag("--no-secret", help="the target requires no secret"),
+            option("--ca", metavar="FILE", help="certificate authority of an internal server, in PEM"),
+            flag("--group", help="share with your groups"),
         ), run=_add_target),
         TEST,
-        Verb("forget-host-key", "Let the next test pin the key a host shows then.", (TARGET,),
+        Verb("forget-host-key", "Remove the pinned host key, so that the next test pins a new one.", (TARGET,),
              post="push-targets/{target}/forget-host-key/",
-             done="The host key of {row[name]} is forgotten. aip push test pins the next one."),
-        Verb("delete-target", "Forget a target; what lies there stays.", (TARGET, YES),
-             delete="push-targets/{target}/", confirm="Forget target {args.target}?",
-             done="Target {args.target} is forgotten."),
+             done="The host key of {row[name]} is removed. aip push test pins the next one."),
+        Verb("delete-target", "Delete an export target; exported files are kept.", (TARGET, YES),
+             delete="push-targets/{target}/", confirm="Delete target {args.target}?",
+             done="Deleted target {args.target}."),
     ),
 }  # fmt: skip

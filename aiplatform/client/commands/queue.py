@@ -13,35 +13,35 @@ from aiplatform.client.options import ID, LIMIT, flag, option, repeated
 from aiplatform.client.output import columns, titled
 from aiplatform.client.verbs import Verb, done
 
-COLUMNS = columns("id, kind, name, state, owner, cluster, place=position, why it waits=wait_sentence")
+COLUMNS = columns("id, kind, name, state, owner, cluster, position, reason=wait_sentence")
 FIELDS = [
     *titled(COLUMNS),
-    *columns("Starts about=eta|ago, Nodes=nodes, Cards per node=gpus_per_node"),
+    *columns("Expected start=eta|ago, Nodes=nodes, GPUs per node=gpus_per_node"),
     *output.PROGRESS,
-    *columns("Made=created_at|ago, What happened=sentence"),
+    *columns("Created=created_at|ago, Message=sentence"),
 ]
 WAITING = columns(
-    "place=position, id=number, kind, name=name|name, owner, cluster, asks for=asks_for, priority=|priority, "
-    "why it waits=sentence, starts about=eta|ago",
+    "position, id=number, kind, name=name|name, owner, cluster, request=asks_for, priority=|priority, "
+    "reason=sentence, expected start=eta|ago",
     name=lambda name: name or "–",
     priority=lambda row: "urgent" if row["urgent"] else row["priority"],
 )
 NUMBER = option("id", type=int)
-FORCE = flag("--force", field="", help="kill it at once; for those in charge")
+FORCE = flag("--force", field="", help="kill it immediately; for cluster administrators")
 LOG = (
     ID,
-    flag("-f", "--follow", help="go on until the job ends"),
-    option("--tail", type=int, metavar="BYTES", help="begin this many bytes before the end"),
+    flag("-f", "--follow", help="follow until the job ends"),
+    option("--tail", type=int, metavar="BYTES", help="start this many bytes before the end"),
     repeated("--phase", choices=log_lines.PHASES, default=[], help="only lines of this phase"),
-    option("--rank", type=int, default=0, metavar="N", help="of machine N of a job on several, from 0"),
+    option("--rank", type=int, default=0, metavar="N", help="of node N of a distributed job, from 0"),
     option("--process", type=int, default=-1, metavar="RANK", help="only lines of the process of this rank"),
 )
 STEERED = {
-    "pause": "Pause it: memory is kept, computing stops.",
-    "continue": "Let a paused job go on.",
-    "suspend": "Save and give its cards back; it waits until it is continued.",
-    "finish": "End it now and keep the result.",
-    "restore": "Queue it again from its newest checkpoint.",
+    "pause": "Pause a job: memory is kept, computation is suspended.",
+    "continue": "Resume a paused job.",
+    "suspend": "Suspend a job: save a checkpoint and release its GPUs until it is resumed.",
+    "finish": "Finish a job early and keep the result.",
+    "restore": "Requeue a job from its newest checkpoint.",
 }
 
 
@@ -57,9 +57,9 @@ def print_log(args: argparse.Namespace, route: str) -> None:
 
 
 def _print_queue(args: argparse.Namespace, queue: Any) -> None:
-    output.table(queue["waiting"], WAITING, empty="Nothing waits.")
+    output.table(queue["waiting"], WAITING, empty="No queued jobs.")
     if queue["total"] > len(queue["waiting"]):
-        output.say(f"{queue['total']} wait in all.")
+        output.say(f"{queue['total']} queued in total.")
 
 
 def _print_log(args: argparse.Namespace) -> None:
@@ -83,7 +83,7 @@ def _stop(args: argparse.Namespace) -> None:
         row = force_stop(args.client, args.id)
         done(args, row, row["sentence"])
         return
-    done(args, args.client.post(f"jobs/{args.id}/stop/"), f"Asked to stop job {args.id}.")
+    done(args, args.client.post(f"jobs/{args.id}/stop/"), f"Requested a stop of job {args.id}.")
 
 
 def _describe_dataset(args: argparse.Namespace, row: Any) -> str:
@@ -91,49 +91,49 @@ def _describe_dataset(args: argparse.Namespace, row: Any) -> str:
 
 
 NOUNS = {
-    "queue": Verb("queue", "What waits in your clusters: place, reason, about when it starts.", (
+    "queue": Verb("queue", "List queued jobs of your clusters: position, reason, expected start.", (
         option("--cluster", find=lookup.cluster, help="only this cluster: id or name"),
         flag("--mine", default=None, help="only your own jobs"),
     ), get="jobs/queue/", show=_print_queue),
-    "priority": Verb("priority", "Give a waiting job another priority.", (
+    "priority": Verb("priority", "Change the priority of a queued job.", (
         ID,
-        option("priority", convert=resources.priority, help="0 to 99, a higher one starts first; or: urgent"),
+        option("priority", convert=resources.priority, help="0 to 99, a higher priority starts first; or: urgent"),
     ), post="jobs/{id}/priority/", done="Job {args.id} has priority {args.priority} now."),
     "jobs": (
         Verb("list", "List jobs, newest first.", (
             option("--state", help="only jobs in this state"),
             option("--kind", help="only jobs of this kind"),
             option("--cluster", find=lookup.cluster, help="only jobs of this cluster: name or id"),
-            option("-q", "--search", help="only jobs whose name contains this"),
+            option("-q", "--search", help="only jobs whose name contains this text"),
             LIMIT,
         ), get="jobs/", table=COLUMNS, empty="No jobs."),
         Verb("show", "Show one job.", (ID,), get="jobs/{id}/", record=FIELDS),
-        Verb("logs", "Print a job's log.", LOG, run=_print_log),
-        Verb("files", "List what a job gave back.", (NUMBER,),
+        Verb("logs", "Print the log of a job.", LOG, run=_print_log),
+        Verb("files", "List the outputs of a job.", (NUMBER,),
              get="jobs/{id}/files/", table=outputs.COLUMNS, empty="No outputs yet."),
-        Verb("download", "Fetch what a job gave back; a download that was cut goes on.", (
+        Verb("download", "Download the outputs of a job; interrupted downloads resume.", (
             NUMBER,
-            option("--to", type=Path, metavar="FOLDER", help="where it goes; ./aip-outputs/ID when left out"),
+            option("--to", type=Path, metavar="FOLDER", help="target folder; default: ./aip-outputs/ID"),
         ), run=_download),
         Verb("causes", "List likely causes of the failure of a job.", (NUMBER,),
-             get="jobs/{id}/causes/", table=columns("cause=sentence, line"), empty="No cause is known."),
-        Verb("device-errors", "List errors of the devices that a job used.", (NUMBER,), get="jobs/{id}/device-errors/",
+             get="jobs/{id}/causes/", table=columns("cause=sentence, line"), empty="No known cause."),
+        Verb("device-errors", "List device errors of a job.", (NUMBER,), get="jobs/{id}/device-errors/",
              table=columns("at=at|ago, node, device=card, code, text"), empty="No errors."),
         media.MEDIA,
-        Verb("dataset", "Make a dataset of what a job gave back.", (
+        Verb("dataset", "Create a dataset from the outputs of a job.", (
             option("id", type=int, field="job"),
-            option("name", nargs="?", default="", help="that of the job when left out"),
-            option("--folder", default="", help="of its outputs; all of them when left out"),
+            option("name", nargs="?", default="", help="default: that of the job"),
+            option("--folder", default="", help="folder of its outputs; default: all"),
         ), post="training/outputs/", once=True, done=_describe_dataset),
-        Verb("wait", "Wait for a job; leaves with 0 when it ended well and 6 when not.", (ID,), run=_wait),
-        Verb("stop", "End it at once.", (ID, FORCE), run=_stop),
+        Verb("wait", "Wait for a job; exit code 0 if it completed, otherwise 6.", (ID,), run=_wait),
+        Verb("stop", "Stop a job immediately.", (ID, FORCE), run=_stop),
         *(
-            Verb(name, help, (ID,), post=f"jobs/{{id}}/{name}/", done=f"Asked to {name} job {{args.id}}.")
+            Verb(name, help, (ID,), post=f"jobs/{{id}}/{name}/", done=f"Requested to {name} job {{args.id}}.")
             for name, help in STEERED.items()
         ),
-        Verb("stop-many", "End many at once, whoever they belong to; for administrators.",
+        Verb("stop-many", "Stop many jobs of any user; for administrators.",
              (option("id", nargs="+", type=int, field="jobs"),),
              post="jobs/stop/", once=True,
-             done=lambda args, row: f"Asked to stop {len(row['requested'])}; {row['over']} had ended."),
+             done=lambda args, row: f"Requested a stop of {len(row['requested'])}; {row['over']} had ended."),
     ),
 }  # fmt: skip

@@ -23,7 +23,7 @@ HISTORY = columns(
     pairs=lambda facts: ", ".join(f"{name}={value}" for name, value in facts.items()),
 )
 RULES = columns(
-    "id, when=|condition, data=|data, better than=better_than, gives=|gains, last said=verdicts|newest",
+    "id, condition=|condition, data=|data, better than=better_than, assigns=|gains, last result=verdicts|newest",
     condition=lambda row: f"{row['metric']} {'>=' if row['at_least'] else '<='} {row['bound']:g}",
     data=lambda row: f"{row['version_label']} {row['split']}".strip(),
     gains=lambda row: ", ".join(gain for gain in (row["gives_alias"], row["gives_stage"]) if gain),
@@ -35,7 +35,7 @@ def _set_alias(args: argparse.Namespace) -> None:
     if args.remove:
         model = lookup.model(args.client, args.model)
         args.client.delete(f"models/{model}/aliases/{args.alias}/")
-        done(args, {}, f"{args.alias} is removed.")
+        done(args, {}, f"Removed {args.alias}.")
         return
     version = lookup.model_version(args.client, args.model)
     model = args.client.get(f"model-versions/{version}/")["model"]
@@ -64,42 +64,42 @@ def _bound(args: argparse.Namespace) -> dict[str, Any]:
 
 
 VERBS = (
-    Verb("stage", "Move a version to another stage: candidate, approved, archived.", (
+    Verb("stage", "Change the stage of a version: candidate, approved, archived.", (
         MODEL_VERSION,
         option("stage", choices=STAGES),
-        option("--reason", required=True, help="why; others read it in the history"),
+        option("--reason", required=True, help="reason, shown in the history"),
     ), post="model-versions/{model_version}/stage/", once=True,
          done="{row[model_name]} v{row[number]} is {row[stage]}."),
-    Verb("alias", "Let an alias stand for a version, or take it away.", (
+    Verb("alias", "Set or remove an alias of a version.", (
         option("model", help=VERSION),
-        option("alias", help="such as champion; one that is there moves"),
-        flag("--remove", help="take it away; MODEL is the model's id or name"),
+        option("alias", help="such as champion; an existing alias is moved"),
+        flag("--remove", help="remove it; MODEL is the id or name of the model"),
     ), run=_set_alias),
     Verb("rules", "Show the promotion rules of a model.", (MODEL,),
          get="models/{model}/rules/", table=RULES, empty="No rules."),
-    Verb("promote-when", "Make a promotion rule: a figure on data gives alias or stage.", (
+    Verb("promote-when", "Create a promotion rule: a metric on a dataset assigns an alias or a stage.", (
         MODEL,
         option("metric", help="such as ap50, see the page of an evaluation"),
-        either(option("--at-least", type=float, field="bound", help="lowest value that is enough"),
-               option("--at-most", type=float, field="bound", help="highest value that is enough, for losses"),
+        either(option("--at-least", type=float, field="bound", help="minimum value"),
+               option("--at-most", type=float, field="bound", help="maximum value, for losses"),
                required=True),
         option("--data", required=True, field="version", find=lookup.version,
-               help="dataset version: its id, NAME, or NAME:VERSION"),
-        option("--split", default="", help="split that is measured on; all images when left out"),
-        option("--better-than", default="", metavar="ALIAS", help="and better than the version of this alias"),
-        option("--alias", default="", field="gives_alias", help="alias that the version gets"),
-        flag("--approve", field="", help="the version gets the stage approved"),
+               help="dataset version: id, NAME, or NAME:VERSION"),
+        option("--split", default="", help="evaluation split; default: all images"),
+        option("--better-than", default="", metavar="ALIAS", help="and better than the version with this alias"),
+        option("--alias", default="", field="gives_alias", help="alias to assign"),
+        flag("--approve", field="", help="assign the stage approved"),
     ), post="models/{model}/rules/", send=_bound, once=True,
-         done="Rule {row[id]} judges evaluations that end from now on."),
-    Verb("forget-rule", "Remove a promotion rule; what it gave stays.",
+         done="Rule {row[id]} applies to evaluations that complete from now on."),
+    Verb("forget-rule", "Delete a promotion rule; assigned aliases and stages are kept.",
          (MODEL, option("rule", type=int, help="number of the rule, see rules")),
-         delete="models/{model}/rules/{rule}/", done="Rule {args.rule} is removed."),
-    Verb("compare", "Compare versions of a model: what they are, cost, reached.", (
+         delete="models/{model}/rules/{rule}/", done="Deleted rule {args.rule}."),
+    Verb("compare", "Compare versions of a model.", (
         MODEL,
-        repeated("--version", type=int, metavar="N", help="repeat for more; the newest four"),
-        option("--base", type=int, metavar="N", help="measure the others against this one"),
-        flag("--all", field="", help="also what does not differ"),
+        repeated("--version", type=int, metavar="N", help="can be repeated; default: the newest four"),
+        option("--base", type=int, metavar="N", help="baseline of the comparison"),
+        flag("--all", field="", help="include equal properties"),
     ), get="models/{model}/comparison/", show=_compare),
-    Verb("history", "Show who did what to a model.", (MODEL,), get="models/{model}/history/", table=HISTORY,
+    Verb("history", "Show the history of a model.", (MODEL,), get="models/{model}/history/", table=HISTORY,
          empty="No changes recorded yet."),
 )  # fmt: skip

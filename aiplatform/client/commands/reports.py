@@ -39,23 +39,23 @@ def _export(args: argparse.Namespace) -> None:
 
 NOUNS = {
     "report": (
-        Verb("list", "List reports, those that changed last first.",
-             (option("-q", "--search", help="only those with these words"), LIMIT),
+        Verb("list", "List reports, recently changed first.",
+             (option("-q", "--search", help="only those that contain these words"), LIMIT),
              get="reports/", send={"ordering": "-changed"}, table=COLUMNS,
              empty="No reports yet. Write one: aip report create --help"),
-        Verb("show", "Print the text of a report; --json everything about it.", (REPORT,),
+        Verb("show", "Print the text of a report; --json prints all properties.", (REPORT,),
              get="reports/{report}/", show=_show),
-        Verb("create", "Write a report from a file of Markdown.", (
+        Verb("create", "Create a report from a Markdown file.", (
             option("title"),
             option("file", field="text", convert=_read_text,
-                   help="file of Markdown with panels, - for what comes in"),
-            option("--visibility", choices=["private", "group", "public"], default="private", help="who sees it"),
-        ), post="reports/", once=True, done="Report {row[title]} is written, number {row[id]}: {row[url]}"),
+                   help="Markdown file with panels, - reads standard input"),
+            option("--visibility", choices=["private", "group", "public"], default="private", help="visibility"),
+        ), post="reports/", once=True, done="Created report {row[title]} with id {row[id]}: {row[url]}"),
         Verb("versions", "List the versions of a report.", (REPORT, LIMIT), get="reports/{report}/versions/",
              table=columns("version=number, title, saved by=made_by, saved=made_at|ago, restores")),
         Verb("delete", "Delete a report.", (REPORT, YES),
              delete="reports/{report}/", confirm="Delete report {args.report}?", done="Deleted report {args.report}."),
-        Verb("export", "Save a report as one HTML file, or as PDF, as you may see its runs now.",
+        Verb("export", "Save a report as one HTML file, or as PDF, with the runs visible to you.",
              (REPORT, *html_files.options("report-ID")), run=_export),
     ),
 }  # fmt: skip

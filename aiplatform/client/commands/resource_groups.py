@@ -65,34 +65,35 @@ def _describe(args: argparse.Namespace, row: Any) -> str:
 def _options(*, required: bool) -> tuple[Option, ...]:
     return (
         repeated("--node", field="nodes", find=lookup.node, required=required, metavar="NAME",
-                 help="a machine: name or id; may be repeated"),
+                 help="a node: name or id; can be repeated"),
         repeated("--kind", field="kinds", required=required, metavar="KIND",
-                 help="training, environment, service, …; may be repeated"),
+                 help="training, environment, service, …; can be repeated"),
         repeated("--window", field="windows", convert=_parse_windows, metavar="WHEN",
-                 help="by the site's clocks, e.g. mon-fri@09:00-21:00; repeatable"),
+                 help="in the time zone of the site, e.g. mon-fri@09:00-21:00; can be repeated"),
     )  # fmt: skip
 
 
 COLUMNS = columns("id, name, machines=nodes|joined, for=kinds|joined, hours=windows|hours", hours=_hours)
-FIELDS = titled(COLUMNS) + columns("Clocks of=time_zone")
+FIELDS = titled(COLUMNS) + columns("Time zone=time_zone")
 GROUP = option("group", find=lookup.resource_group, help="name or id")
 
 NOUNS = {
     "resource-groups": (
         Verb("list", "List resource groups.", (LIMIT,),
-             get="resource-groups/", table=COLUMNS, empty="No machine is kept."),
-        Verb("show", "Show one.", (GROUP,), get="resource-groups/{group}/", record=FIELDS),
-        Verb("create", "Keep machines for some kinds of jobs.", (option("name"), *_options(required=True)),
+             get="resource-groups/", table=COLUMNS, empty="No reserved nodes."),
+        Verb("show", "Show one resource group.", (GROUP,), get="resource-groups/{group}/", record=FIELDS),
+        Verb("create", "Reserve nodes for kinds of jobs.", (option("name"), *_options(required=True)),
              post="resource-groups/", once=True, done=_describe),
-        Verb("change", "Change one; what is left out stays.", (
+        Verb("change", "Change a resource group; omitted values are kept.", (
             GROUP,
-            option("--name", help="its new name"),
+            option("--name", help="new name"),
             *_options(required=False),
             flag("--always", default=None, field="windows", convert=lambda _: [],
-                 help="at all hours: no windows any more"),
+                 help="at all hours: remove all windows"),
         ), patch="resource-groups/{group}/", done=_describe,
-             unchanged="Say what to change: --name, --node, --kind, --window or --always."),
-        Verb("delete", "Let everybody start on its machines again.", (GROUP, YES), delete="resource-groups/{group}/",
-             confirm="Delete resource group {args.group}?", done="Resource group {args.group} is deleted."),
+             unchanged="Specify a change: --name, --node, --kind, --window or --always."),
+        Verb("delete", "Delete a resource group; all jobs can "
+                       "start on its nodes again.", (GROUP, YES), delete="resource-groups/{group}/",
+             confirm="Delete resource group {args.group}?", done="Deleted resource group {args.group}."),
     ),
 }  # fmt: skip

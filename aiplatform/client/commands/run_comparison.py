@@ -13,7 +13,7 @@ from aiplatform.client.output import Column
 from aiplatform.client.verbs import Verb
 
 MAX_CHARACTERS = 60  # of a value
-ALL = flag("--all", field="", help="also parameters that do not differ, and what they used")
+ALL = flag("--all", field="", help="also equal parameters, and used resources")
 
 
 def print_comparison(args: argparse.Namespace, comparison: Mapping[str, Any]) -> None:
@@ -26,7 +26,7 @@ def print_comparison(args: argparse.Namespace, comparison: Mapping[str, Any]) ->
         for key in comparison["keys"]
         if args.all or not key.startswith("system/")
     ]
-    output.table([*params, *metrics], columns, empty="They were given the same, and have reported nothing yet.")
+    output.table([*params, *metrics], columns, empty="The runs have the same parameters, and no metrics yet.")
 
 
 def _value_of(index: int) -> Callable[[Any], Any]:
@@ -44,6 +44,6 @@ def format_metric(metric: Mapping[str, Any] | None) -> str:
     return f"{metric['last']:.4g} ({metric['lowest']:.4g} … {metric['highest']:.4g})" if metric else ""
 
 
-COMPARE = Verb("compare", "Compare trainings: what they were given, and what they reached.",
+COMPARE = Verb("compare", "Compare trainings: parameters and metrics.",
                (option("ids", nargs="+", metavar="id", field="training", find=lookup.training, help="id or name"), ALL),
                get="training/comparison/", show=print_comparison)  # fmt: skip

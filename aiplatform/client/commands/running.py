@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.template:
         if args.dry_run or args.code:
             option = "--dry-run" if args.dry_run else "--code"
-            raise ClientError(f"{option} does not go with --template. Leave one of them out.", USAGE)
+            raise ClientError(f"{option} cannot be combined with --template. Remove one of them.", USAGE)
         return _finish(args, templates.submit(args, _fields(args, of_template=True)))
     body = _fields(args)
     if args.dry_run:
@@ -107,7 +107,7 @@ def _attached(args: argparse.Namespace, job: int) -> int:
         output.as_json(row)
     code = exit_code(row)
     if code:
-        output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
+        output.say(output.clean(row.get("sentence") or f"The job ended in state {row.get('state')}."))
     return code
 
 
@@ -115,18 +115,18 @@ def _interrupted(client: Client, job: int) -> int | None:
     """After Ctrl-C: stop the job, leave it running, or go on watching (None)."""
     answer = "d"
     if sys.stdin.isatty():
-        print("\nStop the job, detach and leave it running, or go on watching? [s/D/w] ", end="", file=sys.stderr)
+        print("\nStop the job, detach and leave it running, or continue watching? [s/D/w] ", end="", file=sys.stderr)
         try:
             answer = sys.stdin.readline().strip().lower()[:1] or "d"
         except KeyboardInterrupt:
             answer = "d"
     if answer == "s":
         client.post(f"jobs/{job}/stop/")
-        output.say(f"Asked to stop job {job}.")
+        output.say(f"Requested a stop of job {job}.")
         return INTERRUPTED
     if answer == "w":
         return None
-    output.say(f"Job {job} goes on. Watch it: aip jobs logs -f {job} · outputs: aip jobs download {job}")
+    output.say(f"Job {job} continues. Watch it: aip jobs logs -f {job} · outputs: aip jobs download {job}")
     return INTERRUPTED
 
 
@@ -150,7 +150,7 @@ def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str,
 def _command(args: argparse.Namespace) -> str:
     command = args.words[1:] if args.words[:1] == ["--"] else args.words
     if bool(command) == bool(args.script):
-        raise ClientError("Give a command, as in: aip run -- python train.py, or --script FILE.", USAGE)
+        raise ClientError("Specify a command, such as: aip run -- python train.py, or --script FILE.", USAGE)
     if args.script:
         with args.script as file:
             return str(file.read())
@@ -164,7 +164,7 @@ def _folder(args: argparse.Namespace) -> Path:
     here = Path.cwd()
     if here in (Path.home(), Path(here.anchor)):
         raise ClientError(
-            f"This would send all of {here}. Go into your project's folder, name it with --code, or give --no-code.",
+            f"This would upload all of {here}. Change to your project folder, name it with --code, or use --no-code.",
             USAGE,
         )
     return here
@@ -172,31 +172,33 @@ def _folder(args: argparse.Namespace) -> Path:
 
 REQUEST = (
     repeated("--data", metavar="NAME[:VERSION]", field="datasets", find=lookup.any_version,
-             help="a dataset to read; repeat for more"),
-    option("--image", metavar="NAME[:TAG]", find=lookup.image, help="where its programs come from: aip images list"),
+             help="a dataset to mount; can be repeated"),
+    option("--image", metavar="NAME[:TAG]", find=lookup.image, help="image with its programs: aip images list"),
     *resources.variable_options(),
-    option("--output-path", help="folder the command writes to, relative to its own"),
-    option("--nodes", type=int, help="machines; each runs the command"),
-    option("--launcher", choices=LAUNCHERS, help="how it is started on the machines"),
-    option("--processes", type=int, metavar="N", help="processes per machine; one for each card if left out"),
-    option("--worker-command", metavar="LINE", help="what the machines beside the first run instead"),
+    option("--output-path", help="output folder of the command, relative to its own"),
+    option("--nodes", type=int, help="nodes; each runs the command"),
+    option("--launcher", choices=LAUNCHERS, help="launcher on the nodes"),
+    option("--processes", type=int, metavar="N", help="processes per node; default: one per GPU"),
+    option("--worker-command", metavar="LINE", help="command on the nodes other than the first"),
     *following.OPTIONS,
-    option("--array", metavar="0-99%%8", help="one job for each index; with %%8 eight at a time"),
-    *resources.options(),
-    option("--max-runtime", metavar="2h30m", field="max_runtime_s", convert=seconds, help="longest run time"),
+    option("--array", metavar="0-99%%8", help="one job per index; with %%8 eight at a time"),
+    *resources.options(root=True),
+    option("--max-runtime", metavar="2h30m", field="max_runtime_s", convert=seconds, help="maximum run time"),
 )  # fmt: skip
 NOUNS = {
     "run": Verb("run", "Run a command on the platform with the files of this folder.", (
         option("words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="several words, or one shell line"),
-        option("--script", type=argparse.FileType("r"), metavar="FILE", help="a script instead; - is stdin"),
+        option("--script", type=argparse.FileType("r"), metavar="FILE", help=
+            "a script instead; - reads "
+            "standard input"),
         *templates.OPTIONS,
-        option("--name", default="", help="made of the command when left out"),
+        option("--name", default="", help="default: from the command"),
         option("--code", type=Path, metavar="FOLDER", help="this folder instead of the current one"),
-        flag("--no-code", help="begin in an empty folder"),
+        flag("--no-code", help="start in an empty folder"),
         *REQUEST,
-        flag("--dry-run", help="say whether it fits, queue nothing"),
-        flag("-d", "--detach", help="print the job's id and leave"),
-        option("--to", type=Path, metavar="FOLDER", help="where the outputs go instead"),
-        flag("--no-outputs", help="bring nothing back"),
+        flag("--dry-run", help="check whether it can start, without submitting"),
+        flag("-d", "--detach", help="print the job id and exit"),
+        option("--to", type=Path, metavar="FOLDER", help="target folder of the outputs"),
+        flag("--no-outputs", help="do not download outputs"),
     ), run=_run, epilog=EXAMPLES),
 }  # fmt: skip

@@ -17,9 +17,9 @@ from aiplatform.client.verbs import Verb, show_one
 from aiplatform.lib import tables
 
 FIELDS = columns(
-    "Id=id, Name=name, State=state, Owner=owner, Training=training, Part of run=parent, Experiment=experiment, "
-    "Visible to=visibility, Archived=archived|mark, Starred=starred|mark, Tags=tags|tags, Made=created_at|ago, "
-    "Notes=notes",
+    "Id=id, Name=name, State=state, Owner=owner, Training=training, Parent run=parent, Experiment=experiment, "
+    "Visible to=visibility, Archived=archived|mark, Starred=starred|mark, Tags=tags|tags, "
+    "Created=created_at|ago, Notes=notes",
     tags=lambda tags: ", ".join(_format_tag(*pair) for pair in tags.items()),
 )
 PARAMETERS = columns("name, runs, differs")
@@ -28,19 +28,19 @@ VIEWS = columns("id, name, owner, visible to=visibility, filter=query.filter")
 
 def _number(_: Client, text: str) -> int:
     if not text.isdecimal():
-        raise ClientError(f"{text} is no number of a run. See: aip runs list 'name = {text}'", USAGE)
+        raise ClientError(f"{text} is not a run number. See: aip runs list 'name = {text}'", USAGE)
     return int(text)
 
 
 NARROWING = (
-    option("filter", nargs="?", help="as 'params.lr < 0.01 and best(val/accuracy) > 0.9'"),
-    flag("--archived", default=None, convert=lambda _: "true", help="also archived ones"),
+    option("filter", nargs="?", help="such as 'params.lr < 0.01 and best(val/accuracy) > 0.9'"),
+    flag("--archived", default=None, convert=lambda _: "true", help="include archived runs"),
 )
 TABLE = (
     *NARROWING,
     repeated("--column", metavar="NAME",
-             help="state, params.lr, best(val/accuracy), tags.x …; repeat for more; without it those that tell most"),
-    option("--sort", metavar="COLUMN", help="by this column, upwards; downwards as --sort=-COLUMN"),
+             help="state, params.lr, best(val/accuracy), tags.x …; can be repeated; default: the most informative"),
+    option("--sort", metavar="COLUMN", help="sort by this column, ascending; descending as --sort=-COLUMN"),
 )  # fmt: skip
 RUNS = option("runs", nargs="+", metavar="run", find=_number, help="id")
 
@@ -61,7 +61,7 @@ def _list(args: argparse.Namespace) -> None:
         return
     heads: list[Column] = columns("id=run.id, name=run.name")
     heads += [(column["label"], _cell(index, column["kind"])) for index, column in enumerate(table["columns"])]
-    output.table(rows, heads, empty="No such runs. A training, a command or a script that reports makes one.")
+    output.table(rows, heads, empty="No such runs. Trainings, custom jobs and scripts that report create runs.")
     if len(rows) < table["total"]:
         output.say(f"{len(rows)} of {table['total']} runs.")
 
@@ -72,10 +72,10 @@ def _view_fields(args: argparse.Namespace) -> dict[str, Any]:
         return {}
     rows = [row for row in args.client.pages("run-views/") if args.view in (row["name"], str(row["id"]))]
     if not rows:
-        raise ClientError(f"There is no view {args.view}. See: aip runs views")
+        raise ClientError(f"View {args.view} not found. See: aip runs views")
     if len(rows) > 1:
         ids = ", ".join(str(row["id"]) for row in rows)
-        raise ClientError(f"Several views are called {args.view}. Give one of their ids: {ids}.", USAGE)
+        raise ClientError(f"Several views are named {args.view}. Use one of their ids: {ids}.", USAGE)
     view = rows[0]["query"]
     query = {
         "filter": view["filter"], "archived": view["archived"] and "true", "column": view["columns"],
@@ -127,46 +127,46 @@ def _metric(key: str) -> Callable[[Any], object]:
 
 
 CHANGES = (
-    repeated("--tag", metavar="TAG[=VALUE]", field="add_tags", help="add a tag; repeat for more"),
-    repeated("--no-tag", metavar="TAG", field="drop_tags", help="take a tag away; repeat for more"),
-    option("--star", action=argparse.BooleanOptionalAction, help="mark them for yourself, or no longer"),
+    repeated("--tag", metavar="TAG[=VALUE]", field="add_tags", help="add a tag; can be repeated"),
+    repeated("--no-tag", metavar="TAG", field="drop_tags", help="remove a tag; can be repeated"),
+    option("--star", action=argparse.BooleanOptionalAction, help="star or unstar them"),
     option("--archive", action=argparse.BooleanOptionalAction, field="archived",
-           help="leave them out of the table, or not"),
+           help="archive or unarchive them"),
     option("--visible", choices=["private", "group", "public"], field="visibility",
-           help="who sees figures, parameters and notes besides you"),
+           help="visibility of metrics, parameters and notes"),
     option("--notes", help="Markdown; replaces the notes"),
-    option("--experiment", metavar="NAME", help="by whose name runs belong together"),
+    option("--experiment", metavar="NAME", help="experiment name"),
 )  # fmt: skip
 
 
 def _check_changes(args: argparse.Namespace) -> dict[str, Any]:
     if not fields(args, CHANGES):
-        raise ClientError("Say what is to change, for instance --tag golden. See: aip runs change --help", USAGE)
+        raise ClientError("Specify a change, for example --tag golden. See: aip runs change --help", USAGE)
     return {}
 
 
 NOUNS = {
     "runs": (
-        Verb("list", "List runs as the table of the page Experiments does, newest first.", (
+        Verb("list", "List runs as the Experiments table does, newest first.", (
             *TABLE,
             option("--view", metavar="NAME", help="filter, columns and order of a saved view"),
             flag("--csv", help="as CSV, with all digits"),
             option("-n", "--limit", type=int, default=50,
-                   help="at most this many rows (50); 0: all, at most 1,000"),
+                   help="maximum number of rows (50); 0: all, at most 1,000"),
         ), run=_list),
-        Verb("columns", "List what could be a column: parameters, figures and tags.", NARROWING,
+        Verb("columns", "List available columns: parameters, metrics and tags.", NARROWING,
              get="runs/table/", send={"column": ["state"]}, rows="known", table=PARAMETERS,
-             empty="These runs have no parameters, figures or tags."),
+             empty="These runs have no parameters, metrics or tags."),
         Verb("views", "List saved views of the table.",
-             get="run-views/", table=VIEWS, empty="No saved views. The page Experiments keeps them."),
+             get="run-views/", table=VIEWS, empty="No saved views. Save one on the Experiments page."),
         Verb("delete-view", "Delete a saved view.", (option("view", help="id"), YES), delete="run-views/{view}/",
              confirm="Delete view {args.view}?", done="Deleted view {args.view}."),
-        Verb("show", "Show one run: what it was given, and what it reached.",
+        Verb("show", "Show one run with its parameters and metrics.",
              (option("number", metavar="run", help="id"),), run=_show),
         Verb("compare", "Compare up to 20 runs.",
              (option("runs", nargs="+", metavar="run", field="run", find=_number, help="id"), run_comparison.ALL),
              get="training/comparison/", show=run_comparison.print_comparison),
-        Verb("change", "Say something of runs: tags, notes, a star, who sees them.", (RUNS, *CHANGES),
+        Verb("change", "Change runs: tags, notes, star, visibility.", (RUNS, *CHANGES),
              post="runs/bulk/", send=_check_changes,
              done=lambda args, row: f"Changed {row['changed']} run{'' if row['changed'] == 1 else 's'}."),
     ),

@@ -45,19 +45,19 @@ def _read_value(name: str) -> str:
         return sys.stdin.read(MAX_CHARACTERS).rstrip("\r\n")
     value = getpass.getpass(f"Value of {name}: ")
     if not value:
-        raise ClientError("Nothing was typed, so nothing is stored.", USAGE)
+        raise ClientError("No value was entered, so nothing is stored.", USAGE)
     return value
 
 
 NOUNS = {
     "secret": (
-        Verb("list", "List your secrets, without their values.",
-             get="secrets/", table=COLUMNS, empty="No secrets yet. aip secret set NAME stores one."),
-        Verb("set", "Store a value, or replace it: from standard input, or asked for at a terminal.", (
+        Verb("list", "List your secrets without their values.",
+             get="secrets/", table=COLUMNS, empty="No secrets yet. Store one: aip secret set NAME"),
+        Verb("set", "Store or replace a value: from standard input, or by a prompt.", (
             option("name", help="capital letters, digits and _, such as HF_TOKEN"),
-            option("--note", help="what it is for"),
+            option("--note", help="name of the token"),
         ), run=_set),
-        Verb("delete", "Forget a secret; what names it fails from then on.", (option("name", find=_find_id),),
-             delete="secrets/{name}/", done="{args.name} is deleted."),
+        Verb("delete", "Delete a secret; references to it fail from then on.", (option("name", find=_find_id),),
+             delete="secrets/{name}/", done="Deleted {args.name}."),
     ),
 }  # fmt: skip

@@ -37,7 +37,7 @@ def _connect(args: argparse.Namespace) -> int:
         raise ClientError(f"Write {args.words[0]} before the number of the job, as in: aip ssh -N -D 1080 12", USAGE)
     number = args.job.removeprefix("job-")
     if not number.isdecimal():
-        raise ClientError(f"{args.job} is no number of a job. See: aip jobs list", USAGE)
+        raise ClientError(f"{args.job} is not a job number. See: aip jobs list", USAGE)
     entry = args.client.get(f"jobs/{number}/ssh/")
     if args.json:
         output.as_json(entry)
@@ -49,7 +49,7 @@ def _connect(args: argparse.Namespace) -> int:
         return OK
     program = shutil.which("ssh")
     if program is None:
-        raise ClientError("There is no ssh on this machine. Install OpenSSH's client.")
+        raise ClientError("ssh is not installed. Install the OpenSSH client.")
     secret = "" if args.key_only else args.client.post(f"jobs/{number}/ssh/passwords/")["password"]
     with tempfile.TemporaryDirectory(prefix="aip-ssh-") as folder:
         argv = [program, *_options(args), *_known(entry, Path(folder)), "-p", str(entry["port"])]
@@ -105,15 +105,15 @@ def _hear_interrupts() -> None:
 
 NOUNS = {
     "ssh": Verb("ssh", "Open a shell in a running job, or run a command there.", (
-        option("job", help="its number"),
+        option("job", help="job number"),
         option("words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="a command instead of a shell"),
-        repeated("-L", metavar="PORT:HOST:PORT", help="bring a port of the job here"),
-        repeated("-R", metavar="PORT:HOST:PORT", help="bring a port of this machine there"),
+        repeated("-L", metavar="PORT:HOST:PORT", help="forward a port of the job to this computer"),
+        repeated("-R", metavar="PORT:HOST:PORT", help="forward a port of this computer to the job"),
         repeated("-D", metavar="PORT", help="a SOCKS proxy into the job"),
-        flag("-N", help="forward ports, run nothing"),
+        flag("-N", help="forward ports, run no command"),
         flag("-t", help="a terminal for the command"),
-        flag("--key-only", help="make no password"),
-        either(flag("--print", help="print the command, run nothing"),
+        flag("--key-only", help="create no password"),
+        either(flag("--print", help="print the command only"),
                flag("--config", help="print lines for ~/.ssh/config")),
     ), run=_connect, epilog=EXAMPLES),
 }  # fmt: skip

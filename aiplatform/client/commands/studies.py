@@ -46,8 +46,8 @@ COLUMNS = columns(
     trials=lambda row: f"{row['trials']} of {row['max_trials']}",
 )
 FIELDS = columns(
-    "Id=id, Name=name, State=state, Why=sentence, Preset=preset|program, Dataset=dataset, Searched=space|space, "
-    "Objectives=objectives|objectives, Trials=counts|counts, Hours used=hours, Best=best|best",
+    "Id=id, Name=name, State=state, Reason=sentence, Preset=preset|program, Dataset=dataset, Search "
+    "space=space|space, Objectives=objectives|objectives, Trials=counts|counts, Hours used=hours, Best=best|best",
     program=lambda preset: preset or "custom code",
     space=lambda rows: "; ".join(_range(row) for row in rows),
     objectives=lambda rows: ", ".join(f"{row['direction']} {row['key']}" for row in rows),
@@ -65,7 +65,9 @@ def _parse_objective(text: str) -> dict[str, str]:
         elif setting in ("last", "best"):
             row["take"] = setting
         else:
-            raise ClientError(f"--objective {text}: behind the key stand :min or :max, and :last or :best.", USAGE)
+            raise ClientError(
+                f"--objective {text}: the key can be followed by :min or :max, and :last or :best.", USAGE
+            )
     return row
 
 
@@ -77,25 +79,27 @@ def _parse_pruner(text: str) -> dict[str, object]:
 #: Options of the search; those of its trainings are in `submitting`.
 SEARCH = (
     repeated("--search", metavar="RANGE", required=True, field="space",
-             help="what is searched: 'lr = 1e-4 .. 0.1 log', 'layers = 1 .. 8', 'mode = a, b'; repeat for more"),
+             help="search space: 'lr = 1e-4 .. 0.1 log', 'layers = 1 .. 8', 'mode = a, b'; can be repeated"),
     repeated("--objective", metavar="KEY[:max|:min][:best|:last]", required=True, field="objectives",
              convert=lambda texts: [_parse_objective(text) for text in texts],
-             help="a curve, for instance val/accuracy:max; repeat for several goals"),
-    option("--sampler", choices=SAMPLERS, default="tpe", help="who chooses (tpe)"),
+             help="objective metric, for example val/accuracy:max; can be repeated"),
+    option("--sampler", choices=SAMPLERS, default="tpe", help="sampler (tpe)"),
     option("--pruner", metavar="median|asha[:warmup=N…]", default="none", convert=_parse_pruner,
-           help="end bad trials early: median, asha, or with counts of points, as in asha:warmup=2:factor=3"),
-    option("--trials", type=int, default=20, field="max_trials", help="so many in all (20)"),
-    option("--at-once", type=int, default=2, help="so many beside each other (2)"),
-    option("--time", metavar="8h", field="time_limit_s", convert=submitting.seconds, help="no new trial after this"),
+           help="pruner: median, asha, or with counts of points, such as asha:warmup=2:factor=3"),
+    option("--trials", type=int, default=20, field="max_trials", help="number of trials (20)"),
+    option("--at-once", type=int, default=2, help="parallel trials (2)"),
+    option("--time", metavar="8h", field="time_limit_s", convert=submitting.seconds, help=
+        "maximum time; no new "
+        "trial afterwards"),
     option("--hours", type=float, field="hours_limit",
-           help="card-hours, without cards core-hours, of all trials"),
-    option("--target", type=float, help="a value of the first objective that is good enough"),
-    option("--seed", type=int, help="the same parameters for the same outcomes"),
+           help="GPU hours, without GPUs core hours, of all trials"),
+    option("--target", type=float, help="target value of the first objective"),
+    option("--seed", type=int, help="random seed"),
     repeated("--warm-start", metavar="STUDY", default=[], find=lambda client, name: lookup.study(client, name)["id"],
-             help="begin with the trials of this one"),
+             help="prior study"),
     repeated("--first", metavar="NAME=VALUE,…", default=[], field="enqueue",
              convert=lambda texts: [pairs(text.split(","), option="--first") for text in texts],
-             help="parameters to try first; repeat"),
+             help="parameters of the first trials; can be repeated"),
 )  # fmt: skip
 
 
@@ -103,14 +107,14 @@ def _create(args: argparse.Namespace) -> int | None:
     training = submitting.requested(args)
     name = training.pop("name")
     if not name:
-        raise ClientError("Give the study a name.", USAGE)
+        raise ClientError("Specify a name for the study.", USAGE)
     custom = bool(training.get("command") or args.code or args.home_code or args.snapshot)
     training |= submitting.data_fields(args, custom=custom)
     if args.code:
         training["code_upload"] = submitting.send_code(args, args.code)
     body = {"name": name, "description": training.pop("description", ""), "training": training}
     row = args.client.post("studies/", body | fields(args, SEARCH), once=True)
-    done(args, row, f"Study {output.clean(row['name'])} is begun, number {row['id']}. See: aip study show {row['id']}")
+    done(args, row, f"Started study {output.clean(row['name'])}, number {row['id']}. See: aip study show {row['id']}")
     return _until_final(args, row["id"]) if args.wait else None
 
 
@@ -122,7 +126,7 @@ def _print_trials(args: argparse.Namespace) -> None:
         *((row["name"], _param(row["name"])) for row in study["space"]),
         *columns("=best|best", best=lambda best: "best" if best else ""),
     ]
-    show_list(args, args.client.get(f"studies/{study['id']}/trials/"), heads, empty="No trial has begun yet.")
+    show_list(args, args.client.get(f"studies/{study['id']}/trials/"), heads, empty="No trial has started yet.")
 
 
 def _value_at(index: int) -> Any:
@@ -170,41 +174,41 @@ STUDY = option("study", find=lookup.study, help="name or id")
 
 def _params(help: str) -> Any:
     return repeated("-p", "--param", metavar="NAME=VALUE", field="params", default=[], convert=pairs,
-                    help=f"{help}; repeat for more")  # fmt: skip
+                    help=f"{help}; can be repeated")  # fmt: skip
 
 
 NOUNS = {
     "study": (
-        Verb("create", "Begin a study. Options of the training are those of aip train submit.",
+        Verb("create", "Start a study. Training options are those of aip train submit.",
              (*submitting.TRAINING, *SEARCH, WAIT), run=_create,
              example="aip study create lr1 --preset detect --data cells --search 'lr = 1e-4 .. 0.1 log' "
                      "--objective val/ap50:max"),
         Verb("list", "List studies, newest first.", (
             option("--state", choices=["running", "paused", "done", "stopped", "failed"]),
-            option("-q", "--search", help="only those whose name contains this"),
+            option("-q", "--search", help="only those whose name contains this text"),
             LIMIT,
-        ), get="studies/", table=COLUMNS, empty="No studies yet. Begin one: aip study create --help"),
+        ), get="studies/", table=COLUMNS, empty="No studies yet. Start one: aip study create --help"),
         Verb("show", "Show one study and its best trial.", (STUDY,), get="studies/{study}/", record=FIELDS),
         Verb("trials", "List its trials.", (STUDY,), run=_print_trials),
-        Verb("importance", "Say how much each parameter mattered.", (
+        Verb("importance", "Show parameter importance.", (
             STUDY,
             option("--evaluator", choices=["ped-anova", "fanova"], default="ped-anova"),
-            option("--objective", help="key of one; the first when left out"),
+            option("--objective", help="key of an objective; default: the first"),
         ), get="studies/{study}/importance/", show=_print_importance),
-        Verb("wait", "Wait for its end; leaves with 0 when it completed and 6 when not.", (STUDY,), run=_wait),
-        Verb("pause", "Begin no new trials; those that go on do so.", (STUDY,),
-             post="studies/{study}/pause/", done="Study {row[name]} begins no new trials."),
-        Verb("resume", "Go on after a pause, or after it ended.", (STUDY,),
-             post="studies/{study}/resume/", done="Study {row[name]} goes on."),
-        Verb("stop", "End it with all of its trials.", (STUDY,),
-             post="studies/{study}/stop/", done="Study {row[name]} ends with all of its trials."),
-        Verb("delete", "Delete it once it is over; its trainings stay.", (STUDY, YES), delete="studies/{study}/",
-             confirm="Delete the study {row[name]}?", done="Study {row[name]} is deleted."),
-        Verb("enqueue", "Try these parameters next.", (STUDY, _params("a value")),
+        Verb("wait", "Wait for the end; exit code 0 if it completed, otherwise 6.", (STUDY,), run=_wait),
+        Verb("pause", "Start no new trials; running ones continue.", (STUDY,),
+             post="studies/{study}/pause/", done="Study {row[name]} starts no new trials."),
+        Verb("resume", "Resume a paused or ended study.", (STUDY,),
+             post="studies/{study}/resume/", done="Study {row[name]} is resumed."),
+        Verb("stop", "Stop a study with all its trials.", (STUDY,),
+             post="studies/{study}/stop/", done="Study {row[name]} is stopped with all its trials."),
+        Verb("delete", "Delete a finished study; its trainings are kept.", (STUDY, YES), delete="studies/{study}/",
+             confirm="Delete the study {row[name]}?", done="Deleted study {row[name]}."),
+        Verb("enqueue", "Add trials with these parameters.", (STUDY, _params("a value")),
              post="studies/{study}/enqueue/", once=True, done="These trials run next."),
-        Verb("best", "Train once more with the best parameters, as an ordinary training.", (
+        Verb("best", "Train with the best parameters, as a regular training.", (
             STUDY,
-            _params("in place of the study's own, for instance budget_minutes=60"),
+            _params("overrides a setting of the study, for example budget_minutes=60"),
             option("--trial", type=int, help="another trial than the best one"),
         ), post="studies/{study}/best/", once=True,
              done="Queued as training {row[id]}. Watch it: aip train logs -f {row[id]}"),

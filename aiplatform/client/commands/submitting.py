@@ -36,12 +36,14 @@ def plan_training(args: argparse.Namespace, fields: Mapping[str, Any], data: lis
         ClientError: a path that is not there, data beside other data, or custom code; or it could not begin.
     """
     if custom or args.dry_run:
-        raise ClientError("Data is uploaded for presets. Send it first: aip upload NAME PATH --wait", USAGE)
+        raise ClientError(
+            "Data upload is available for presets only. Upload it first: aip upload NAME PATH --wait", USAGE
+        )
     if len(args.data) > 1 or args.eval_data:
-        raise ClientError("A preset learns from one dataset. Put everything into one folder or archive.", USAGE)
+        raise ClientError("A preset uses one dataset. Put all data into one folder or archive.", USAGE)
     path = data[0].expanduser()
     if not path.exists():
-        raise ClientError(f"There is nothing at {path}.", NOT_FOUND)
+        raise ClientError(f"{path} not found.", NOT_FOUND)
     source = packed([path]) if path.is_dir() else path
     upload = tus.upload(args.client, source, quiet=args.json)
     body = {**fields, "upload": upload}  # what was sent is not to be sent again because the platform is away just now
@@ -51,11 +53,11 @@ def plan_training(args: argparse.Namespace, fields: Mapping[str, Any], data: lis
             output.as_json(planned)
         else:
             page = f"{args.client.config.url}/training/planned/{planned['id']}/"
-            output.say(f"It begins by itself once {output.clean(planned['dataset'])} is imported: {page}")
+            output.say(f"The training starts automatically when {output.clean(planned['dataset'])} is imported: {page}")
         return None
     row = waiting.until_over(args.client, f"training/planned/{planned['id']}/", until=FINAL)
     if row["state"] != "started":
-        raise ClientError(output.clean(row["sentence"]) or f"It is {row['state']}.", JOB_FAILED)
+        raise ClientError(output.clean(row["sentence"]) or f"State: {row['state']}.", JOB_FAILED)
     return args.client.get(f"training/jobs/{row['training']}/")
 
 
@@ -63,10 +65,10 @@ LAUNCHERS = ["once", "processes", "torchrun", "mpi", "first"]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_Store", "node_modules")
 
 
-WAIT = flag("--wait", field="", help="wait for the end; 6 when it failed")
+WAIT = flag("--wait", field="", help="wait for the end; exit code 6 on failure")
 DOWNLOAD = option(
     "--download", type=Path, metavar="FOLDER", field="",
-    help="wait, then fetch all it left into this folder, each fold into its own inside; a cut one goes on",
+    help="wait, then download all outputs to this folder, each fold to its own; interrupted downloads resume",
 )  # fmt: skip
 
 
@@ -74,52 +76,54 @@ def seconds(text: str) -> int:
     """Parse `2h30m`, `90m`, `3600`, `1d` to seconds."""
     match = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
     if not match or not any(match.groups()):
-        raise ClientError(f"--max-runtime {text}: write it like 2h30m.", USAGE)
+        raise ClientError(f"--max-runtime {text}: write it as 2h30m.", USAGE)
     days, hours, minutes, rest = (int(part or 0) for part in match.groups())
     return days * 86400 + hours * 3600 + minutes * 60 + rest
 
 
 #: Options of a training, of which `requested` and `data_fields` make a request.
 TRAINING = (
-    option("name", nargs="?", default="", help="made of data and preset when left out"),
+    option("name", nargs="?", default="", help="default: from data and preset"),
     repeated("--data", metavar="NAME[:VERSION]", field="",
-             help="what it learns from: an id, NAME, NAME:VERSION, or ./PATH of an archive or folder to upload; "
-             "own code may do without, or repeat it for more"),
+             help=("dataset: id, NAME, NAME:VERSION, or ./PATH of an archive or folder to upload; optional and "
+                  "repeatable for custom code")),
     option("--eval-data", field="", help="dataset version to evaluate on"),
-    option("--preset", help="a name from `aip train presets`"),
-    option("--code", type=Path, field="", help="own code: a folder or an archive"),
-    option("--home-code", metavar="PATH", field="home_path", help="own code: a folder in your home on the platform"),
-    option("--start", metavar="FILE.py", field="start_file", help="the file of your own code that is run"),
-    option("--command", metavar="LINE", help="own code: a shell line in place of a start file"),
-    option("--script", type=argparse.FileType("r"), metavar="FILE", field="", help="own code: a script; - is stdin"),
-    option("--worker-command", metavar="LINE", help="own code: what the machines beside the first run"),
-    option("--launcher", choices=LAUNCHERS, help="own code: how each machine starts it"),
+    option("--preset", help="a name listed by `aip train presets`"),
+    option("--code", type=Path, field="", help="custom code: a folder or an archive"),
+    option("--home-code", metavar="PATH", field="home_path", help="custom code: a folder in your home on the platform"),
+    option("--start", metavar="FILE.py", field="start_file", help="entry point of the custom code"),
+    option("--command", metavar="LINE", help="custom code: a shell line instead of an entry point"),
+    option("--script", type=argparse.FileType("r"), metavar="FILE", field="", help=
+        "custom code: a script; - "
+        "reads standard input"),
+    option("--worker-command", metavar="LINE", help="custom code: command on the nodes other than the first"),
+    option("--launcher", choices=LAUNCHERS, help="custom code: launcher on each node"),
     option("--image", metavar="NAME[:TAG]", find=lookup.image,
-           help="own code: where its programs come from: aip images list"),
-    *resources.variable_options("own code: "),
-    option("--snapshot", field="code", help="own code: id of a snapshot an earlier training made"),
-    option("--arguments", help="own code: words after the start file"),
-    flag("--writes-checkpoints", default=None, help="own code: it can go on from them"),
-    repeated("-p", "--param", metavar="NAME=VALUE", field="params", default=[], convert=pairs, help="repeat for more"),
+           help="custom code: image with its programs: aip images list"),
+    *resources.variable_options("custom code: "),
+    option("--snapshot", field="code", help="custom code: id of a snapshot of an earlier training"),
+    option("--arguments", help="custom code: arguments of the entry point"),
+    flag("--writes-checkpoints", default=None, help="custom code: supports checkpoints"),
+    repeated("-p", "--param", metavar="NAME=VALUE", field="params", default=[], convert=pairs, help="can be repeated"),
     option("--network-file", type=Path, metavar="NET.py", field="",
-           help="a network of your own: defines build(classes, channels)"),
-    option("--params", metavar="NAME[:VERSION]", field="", help="a saved parameter set to begin with"),
+           help="a custom network: defines build(classes, channels)"),
+    option("--params", metavar="NAME[:VERSION]", field="", help="a saved parameter set to start from"),
     flag("--explicit", default=None,
-         help="large-scale mode: refuse unless every parameter of the preset is given"),
+         help="explicit mode: reject unless every parameter of the preset is set"),
     option("--extra", help="additional parameters, e.g. '-gpu:0,1 -keep:100'"),
-    option("--output-path", help="folder for results, beneath the job's own"),
+    option("--output-path", help="folder for results, below that of the job"),
     *following.OPTIONS,
-    *resources.options(),
+    *resources.options(root=True),
     option("--nodes", type=int, default=1),
-    option("--min-nodes", type=int, metavar="N", help="fewer machines will do, at least N"),
+    option("--min-nodes", type=int, metavar="N", help="minimum number of nodes"),
     option("--processes", type=int,
-           help="processes per node: own code one unless you say so, presets one per card; more start by torchrun"),
-    option("--max-runtime", metavar="2h30m", field="max_runtime_s", convert=seconds, help="longest run time"),
+           help="processes per node; default: custom code one, presets one per GPU; more use torchrun"),
+    option("--max-runtime", metavar="2h30m", field="max_runtime_s", convert=seconds, help="maximum run time"),
     option("--description"),
 )  # fmt: skip
 SUBMIT = (
     *TRAINING,
-    flag("--dry-run", help="say whether it fits, queue nothing"),
+    flag("--dry-run", help="check whether it can start, without submitting"),
     flag("-f", "--follow", help="print the log until it ends"),
     WAIT,
     DOWNLOAD,
@@ -136,13 +140,13 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
         args.command = args.script.read()
     custom = _is_custom(args)
     if args.preset and custom:
-        raise ClientError("Give either --preset or your own code, not both.", USAGE)
+        raise ClientError("Specify either --preset or custom code, not both.", USAGE)
     if not args.preset and not custom and not args.params:
-        raise ClientError("Give --preset, or --code and --start, or --command. See: aip train submit --help", USAGE)
+        raise ClientError("Specify --preset, or --code and --start, or --command. See: aip train submit --help", USAGE)
     if custom and bool(args.start) == bool(args.command):
-        raise ClientError("Own code needs --start with the file to run, or --command with a shell line.", USAGE)
+        raise ClientError("Custom code requires --start with the entry point, or --command with a shell line.", USAGE)
     if not custom and not args.data:
-        raise ClientError("A preset needs --data with what it learns from.", USAGE)
+        raise ClientError("A preset requires --data with its dataset.", USAGE)
     body = fields(args, TRAINING) | resources.variable_fields(args, "--env")
     if args.network_file:
         body["params"] = {"architecture": "own", **body["params"], "network": read_text(args.network_file)}
@@ -230,7 +234,7 @@ def end(args: argparse.Namespace, training: object) -> int:
     if args.json:
         output.as_json(row)
     elif waiting.exit_code(row):
-        output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
+        output.say(output.clean(row.get("sentence") or f"The job ended in state {row.get('state')}."))
     if getattr(args, "download", None):
         output.say(outputs.bring_back(args.client, row["job"], args.download, quiet=args.json))
     return waiting.exit_code(row)

@@ -14,17 +14,17 @@ from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, done
 
 COLUMNS = columns(
-    "id, name, kind, owner, seen by=visibility, version, parameters=parameters|names",
+    "id, name, kind, owner, visible to=visibility, version, parameters=parameters|names",
     names=lambda parameters: ", ".join(parameter["name"] for parameter in parameters),
 )
 #: Options of `aip run`.
 OPTIONS = (
-    option("--template", metavar="NAME", help="a template: its name, or its id"),
-    repeated("--set", metavar="NAME=VALUE", help="a parameter of the template; repeat for more"),
+    option("--template", metavar="NAME", help="a template: its name or id"),
+    repeated("--set", metavar="NAME=VALUE", help="a parameter of the template; can be repeated"),
 )
 DESCRIPTION = (
-    option("--description", help="what it is for"),
-    option("--visibility", choices=["private", "group", "public"], help="who sees it"),
+    option("--description", help="name of the token"),
+    option("--visibility", choices=["private", "group", "public"], help="visibility"),
 )
 TEMPLATE = option("template", find=lookup.template, help="name or id")
 
@@ -48,7 +48,7 @@ def _show(args: argparse.Namespace) -> None:
 
 def _save(args: argparse.Namespace) -> None:
     if bool(args.job) == bool(args.file):
-        raise ClientError("Give --job ID, or --file FILE.", USAGE)
+        raise ClientError("Specify --job ID, or --file FILE.", USAGE)
     body = {"job": args.job} if args.job else _read(args.file)
     row = args.client.post("templates/", body | {"name": args.name} | fields(args, DESCRIPTION), once=True)
     done(args, row, f"Template {output.clean(row['name'])} is stored, number {row['id']}.")
@@ -59,7 +59,7 @@ def _read(source: Any) -> dict[str, Any]:
         try:
             template = json.load(file)
         except ValueError as exc:
-            raise ClientError(f"{file.name} is no JSON: {exc}", USAGE) from exc
+            raise ClientError(f"{file.name} is not valid JSON: {exc}", USAGE) from exc
     if not isinstance(template, dict):
         raise ClientError(f"{file.name}: write an object with request and parameters.", USAGE)
     return {name: template[name] for name in ("kind", "request", "parameters") if name in template}
@@ -67,20 +67,20 @@ def _read(source: Any) -> dict[str, Any]:
 
 NOUNS = {
     "templates": (
-        Verb("list", "List templates, the last changed first.", (
-            option("-q", "--search", help="only those whose name or description contains this"), LIMIT,
+        Verb("list", "List templates, recently changed first.", (
+            option("-q", "--search", help="only those whose name or description contains this text"), LIMIT,
         ), get="templates/", table=COLUMNS,
              empty="No templates. Save a job as one: aip templates save NAME --job ID"),
-        Verb("show", "Print what a template requests, as JSON.", (TEMPLATE,), run=_show),
+        Verb("show", "Print the request of a template as JSON.", (TEMPLATE,), run=_show),
         Verb("save", "Store a template.", (
             option("name"),
-            option("--job", type=int, metavar="ID", help="of what this job was requested with"),
+            option("--job", type=int, metavar="ID", help="the request of this job"),
             option("--file", type=argparse.FileType("r"), metavar="FILE",
-                   help="JSON: request, parameters; - is stdin"),
+                   help="JSON: request, parameters; - reads standard input"),
             *DESCRIPTION,
         ), run=_save),
-        Verb("delete", "Delete a template; jobs that were made of it stay.", (TEMPLATE, YES),
+        Verb("delete", "Delete a template; jobs created from it are kept.", (TEMPLATE, YES),
              delete="templates/{template}/", confirm="Delete the template {row[name]}?",
-             done="Template {row[name]} is deleted."),
+             done="Deleted template {row[name]}."),
     ),
 }  # fmt: skip

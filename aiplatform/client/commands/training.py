@@ -21,9 +21,8 @@ COLUMNS = columns(
     figure=lambda value: f"{value:.3g}" if isinstance(value, int | float) else "",
 )
 FIELDS = titled(COLUMNS) + columns(
-    "Why it waits=wait_sentence, Place in the queue=position, Time left=eta_s|duration, Time by phase=|phases, "
-    "What happened=sentence, Cards=|devices, Start file=start_file, Parameters=params, Metrics=metrics, "
-    "Buttons=actions|joined",
+    "Reason=wait_sentence, Position=position, Time left=eta_s|duration, Time by phase=|phases, Message=sentence, "
+    "Devices=|devices, Entry point=start_file, Parameters=params, Metrics=metrics, Actions=actions|joined",
     phases=output.phase_times,
     devices=lambda row: f"{row.get('nodes')} × {row.get('gpus_per_node')}",
 )
@@ -34,10 +33,10 @@ PLANNED = columns("id, name, state, dataset, training, owner, message=sentence, 
 ID = option("id", find=lookup.training)
 PLAN = option("plan", metavar="id")
 STEERED = {
-    "pause": "Pause it: memory is kept, computing stops.",
-    "continue": "Let a paused training go on.",
-    "suspend": "Save and give its cards back; it waits until it is continued.",
-    "finish": "End it now, save, evaluate and keep the model.",
+    "pause": "Pause a job: memory is kept, computation is suspended.",
+    "continue": "Resume a paused training.",
+    "suspend": "Suspend a job: save a checkpoint and release its GPUs until it is resumed.",
+    "finish": "Finish a training early: save, evaluate and keep the model.",
 }
 
 
@@ -66,7 +65,7 @@ def _steer(args: argparse.Namespace) -> int | None:
         row = args.client.post(f"training/jobs/{args.id}/{args.verb}/")
     if args.wait:
         return _settle(args)
-    done(args, row, row["sentence"] if forced else f"Asked to {args.verb} training {args.id}.")
+    done(args, row, row["sentence"] if forced else f"Requested to {args.verb} training {args.id}.")
     return None
 
 
@@ -86,7 +85,7 @@ def _settle(args: argparse.Namespace) -> int | None:
 def _print_restored(args: argparse.Namespace, row: Any) -> int | None:
     if args.wait:
         return submitting.end(args, row["id"])
-    done(args, row, f"Training {row['id']} is queued again.")
+    done(args, row, f"Training {row['id']} is requeued.")
     return None
 
 
@@ -116,26 +115,26 @@ def _download(args: argparse.Namespace) -> None:
 
 NOUNS = {
     "train": (
-        Verb("submit", "Queue a training.", submitting.SUBMIT, run=submitting.submit),
+        Verb("submit", "Submit a training.", submitting.SUBMIT, run=submitting.submit),
         *previews.VERBS,
         run_comparison.COMPARE,
         Verb("list", "List your trainings, newest first.", (
             option("--state", help="only trainings in this state"),
-            option("--search", help="only names that contain this"),
+            option("--search", help="only names that contain this text"),
             LIMIT,
         ), get="training/jobs/", table=COLUMNS, empty="No trainings yet. Start one: aip train submit --help"),
         Verb("show", "Show one training.", (option("id", find=lookup.training, help="id or name"),),
              get="training/jobs/{id}/", record=FIELDS),
         Verb("logs", "Print the log.", LOG, run=_print_log),
         Verb("wait",
-             "Wait for the end, of all folds where it is one; leaves with 0 when all went well and 6 when not.",
+             "Wait for the end, including all folds; exit code 0 if all completed, otherwise 6.",
              (ID, submitting.DOWNLOAD), run=_wait),
-        Verb("stop", "End it at once.", (ID, FORCE, WAIT), run=_steer),
+        Verb("stop", "Stop a job immediately.", (ID, FORCE, WAIT), run=_steer),
         *(Verb(name, help, (ID, WAIT), run=_steer) for name, help in STEERED.items()),
-        Verb("restore", "Go on from a checkpoint with the remembered parameters and cards.", (
+        Verb("restore", "Continue from a checkpoint with the stored parameters and resources.", (
             ID,
-            option("--checkpoint", help="a name from `aip train checkpoints`; the newest when left out"),
-            option("--gpus", type=int, field="gpus_per_node", help="cards per node, where it shall differ"),
+            option("--checkpoint", help="a name listed by `aip train checkpoints`; default: the newest"),
+            option("--gpus", type=int, field="gpus_per_node", help="GPUs per node, if different"),
             repeated("-p", "--param", metavar="NAME=VALUE", field="params", convert=pairs, help="change a parameter"),
             WAIT,
         ), post="training/jobs/{id}/restore/", once=True, finish=_print_restored),
@@ -144,19 +143,19 @@ NOUNS = {
              get="training/jobs/{id}/metrics/", show=_print_metrics),
         Verb("checkpoints", "List the checkpoints that can be restored.", (ID,),
              get="training/jobs/{id}/checkpoints/", table=CHECKPOINTS, empty="No checkpoints yet."),
-        Verb("folds", "List the folds of its cross-validation and what they reached.", (ID,),
+        Verb("folds", "List the folds of its cross-validation with their results.", (ID,),
              get="training/jobs/{id}/cross-validation/", show=cross_validation.print_report),
-        Verb("files", "List what the training gave back.", (ID,),
+        Verb("files", "List the outputs of a training.", (ID,),
              get="training/jobs/{id}/files/", table=outputs.COLUMNS, empty="No outputs yet."),
-        Verb("download", "Download one output file, or all outputs as a zip.", (
-            ID, option("path", nargs="?", help="path from `aip train files`; everything when left out"), TO,
+        Verb("download", "Download one output file, or all outputs as a zip file.", (
+            ID, option("path", nargs="?", help="path listed by `aip train files`; default: everything"), TO,
         ), run=_download),
         Group("planned", "Trainings that start when their data is imported.", (
             Verb("list", "List planned trainings.", (LIMIT,),
                  get="training/planned/", table=PLANNED, empty="No planned trainings."),
             Verb("cancel", "Cancel a planned training.", (PLAN,),
                  post="training/planned/{plan}/cancel/", done="Planned training {row[id]} is {row[state]}."),
-            Verb("retry", "Try to start a planned training again.", (PLAN,),
+            Verb("retry", "Retry the start of a planned training.", (PLAN,),
                  post="training/planned/{plan}/retry/", done="Planned training {row[id]} is {row[state]}."),
         )),
         Verb("presets", "List the presets.", get="training/presets/", table=PRESETS),

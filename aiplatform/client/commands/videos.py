@@ -50,7 +50,7 @@ def _source(args: argparse.Namespace) -> dict[str, Any]:
     if args.source.isdigit() and not path.exists():
         return {"video": int(args.source)}
     if not path.is_file():
-        raise ClientError(f"There is no file {path}.", NOT_FOUND)
+        raise ClientError(f"File {path} not found.", NOT_FOUND)
     return {"upload": tus.upload(args.client, path, quiet=args.json)}
 
 
@@ -58,48 +58,48 @@ def _read_places(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
-        raise ClientError(f"{path} cannot be read as JSON: {exc}", USAGE) from None
+        raise ClientError(f"{path} is not valid JSON: {exc}", USAGE) from None
 
 
 NOUNS = {
     "video": (
-        Verb("start", "Let a detector watch a video file or a stream.", (
+        Verb("start", "Analyze a video file or a stream with a detector.", (
             registry.MODEL_VERSION,
             option("source", field="",
-                   help="a file here, rtsp:// or http:// of a stream, or the id of an uploaded video"),
+                   help="a local file, rtsp:// or http:// of a stream, or the id of an uploaded video"),
             option("--places", type=Path, convert=_read_places,
-                   help='JSON file of what is counted: {"lines": […], "zones": […]}'),
-            repeated("--class", dest="classes", help="follow only this class; may be repeated"),
-            option("--min-score", type=float, help="score from which something is followed"),
-            option("--max-rate", type=float, help="pictures a second that are looked at, at most"),
+                   help="JSON file of lines and zones: {\"lines\": […], \"zones\": […]}"),
+            repeated("--class", dest="classes", help="track only this class; can be repeated"),
+            option("--min-score", type=float, help="minimum confidence of tracked objects"),
+            option("--max-rate", type=float, help="maximum frames per second that are analyzed"),
             option("--interval", type=float, field="interval_s",
-                   help="seconds of an interval of counts; 10 when left out"),
+                   help="seconds per interval of counts; default: 10"),
             option("--still", type=float, field="still_s",
-                   help="seconds of one picture, or black, until a stream is told; 0: never"),
-            flag("--no-film", default=None, field="film", convert=lambda _: False, help="make no annotated film"),
-            option("--webhook", field="webhook_url", help="address that gets each event"),
-            option("--name", help="a name for the analysis"),
-            *resources.options("cards; 0 runs on the processor"),
-            flag("--wait", field="", help="wait for the end and show the counts; 6 when it failed"),
+                   help="seconds of a frozen or black image until a notification; 0: never"),
+            flag("--no-film", default=None, field="film", convert=lambda _: False, help="create no annotated video"),
+            option("--webhook", field="webhook_url", help="webhook address for events"),
+            option("--name", help="name of the analysis"),
+            *resources.options("GPUs; 0 runs on the CPU"),
+            flag("--wait", field="", help="wait for the end and show the counts; exit code 6 on failure"),
         ), post="videos/", send=_source, once=True, prints="id", done="Queued as video analysis {row[id]}.",
              wait_for="videos/{row[id]}/",
              result=lambda args, row: show_one(args, args.client.get(f"videos/{row['id']}/results/"), RESULTS)),
-        Verb("list", "List analyses of videos.", (LIMIT,),
-             get="videos/", table=COLUMNS, empty="No videos. aip video start begins one."),
-        Verb("show", "Show what was counted.", (ID,), get="videos/{id}/results/", record=RESULTS),
-        Verb("events", "List what happened.", (
+        Verb("list", "List video analyses.", (LIMIT,),
+             get="videos/", table=COLUMNS, empty="No videos. Start an analysis: aip video start"),
+        Verb("show", "Show counts.", (ID,), get="videos/{id}/results/", record=RESULTS),
+        Verb("events", "List events.", (
             ID,
             option("--type", choices=TYPES, help="only these"),
             option("--place", help="only of this line or zone"),
             LIMIT,
         ), get="videos/{id}/events/", table=EVENTS, empty="No events yet."),
-        Verb("film", "Download the annotated film.", (ID, TO),
+        Verb("film", "Download the annotated video.", (ID, TO),
              get="videos/{id}/film/", file="video-{args.id}.webm"),
         Verb("stop", "Request a stop.", (ID,),
-             post="videos/{id}/stop/", done="Video analysis {args.id} is asked to stop."),
+             post="videos/{id}/stop/", done="Requested a stop of video analysis {args.id}."),
         Verb("files", "List uploaded videos.", (LIMIT,),
              get="video-files/", table=FILES, empty="No uploaded videos."),
-        Verb("delete", "Delete an uploaded video; what was found in it stays.", (ID, YES),
-             delete="video-files/{id}/", confirm="Delete video {args.id}?", done="Video {args.id} is deleted."),
+        Verb("delete", "Delete an uploaded video; results are kept.", (ID, YES),
+             delete="video-files/{id}/", confirm="Delete video {args.id}?", done="Deleted video {args.id}."),
     ),
 }  # fmt: skip

@@ -26,12 +26,14 @@ TIMEOUT = 3.0  # the longest it may take, in times of what was asked for
 
 
 class Command(BaseCommand):
-    help = "Make a data set of digits and run upload, annotation, training, evaluation and serving on it."
+    help = "Create a dataset of digits and run upload, annotation, training, evaluation and serving on it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--url", default="http://127.0.0.1:8000", help="where the platform answers")
-        parser.add_argument("--minutes", type=float, default=2.0, help="how long the training may take")
-        parser.add_argument("--images", type=int, default=sum(digits.COUNTS.values()), help="how many images to draw")
+        parser.add_argument("--url", default="http://127.0.0.1:8000", help="address of the platform")
+        parser.add_argument("--minutes", type=float, default=2.0, help="training time")
+        parser.add_argument(
+            "--images", type=int, default=sum(digits.COUNTS.values()), help="number of images to create"
+        )
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -97,13 +99,13 @@ def run(main: MainJob, *, minutes: float, images: int) -> dict[str, Any]:
     evaluation = main.step(
         "evaluate", lambda: main.evaluate(model["id"], dataset["version"], split="test"), "Evaluate on the test split"
     )
-    service = main.step("serve", lambda: main.serve(model["id"], f"digits_{stamp}"), "Start the service")
+    service = main.step("serve", lambda: main.serve(model["id"], f"digits_{stamp}"), "Start the endpoint")
     drawing = next(item for item in made if item.split == "test")
     metrics, picture = evaluation["metrics"], folder / "images" / drawing.name
     answer = main.step(
         "predict",
         lambda: main.predict(service["slug"], picture, threshold=metrics["threshold"]),
-        "Ask it about one image",
+        "Predict one image",
     )
     result = verdict.judge(metrics["ap50"], training.get("metrics") or {}, minutes=minutes)
     return {
@@ -133,7 +135,7 @@ def _researcher() -> str:
     person.roles.add(Role.objects.get(name=USER))
     cluster = VirtualCluster.objects.open().order_by("pk").first()
     if cluster is None:
-        sys.exit("There is no cluster. Make one on the Clusters page first.")
+        sys.exit("No cluster exists. Create one on the Virtual clusters page first.")
     members.add(cluster, [person])
     _token, secret = tokens.issue(user=person, name="demo", expires_in=timedelta(days=1))
     return secret

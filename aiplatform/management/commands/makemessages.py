@@ -25,7 +25,7 @@ class Command(makemessages.Command):
     places nor dates, so that a .po file changes only where a text does.
     """
 
-    help = "Gather the texts to translate, of templates, Python and scripts, into aiplatform/locale."
+    help = "Collect translatable texts of templates, Python and scripts into aiplatform/locale."
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
 
     def handle(self, *args: Any, **options: Any) -> None:

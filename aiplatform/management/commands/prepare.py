@@ -14,7 +14,7 @@ from aiplatform.lib import disk
 
 
 class Command(BaseCommand):
-    help = "Bring the database up to date; print the path that makes the first administrator, or nothing."
+    help = "Migrate the database; print the path to create the first administrator, or nothing."
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -111,3 +111,17 @@ export function explain(error) {
   if (!(error instanceof ApiError)) throw error;
   toast(error.message, "fail");
 }
+
+/**
+ * Send a form as a page would; the browser follows the redirect.
+ * @param {string} url
+ * @param {Record<string, string>} fields
+ */
+export function sendForm(url, fields) {
+  const form = Object.assign(document.createElement("form"), { method: "post", action: url, hidden: true });
+  for (const [name, value] of Object.entries({ ...fields, csrfmiddlewaretoken: csrfToken() })) {
+    form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+  }
+  document.body.append(form);
+  form.submit();
+}

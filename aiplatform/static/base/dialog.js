@@ -107,6 +107,10 @@ document.addEventListener("submit", (event) => {
   ask({ title: form.dataset.ask, text: form.dataset.askText, act: form.dataset.askAct, danger: true }).then((yes) => {
     if (!yes) return;
     form.dataset.asked = "yes";
+    if (!form.isConnected) { // the page refreshed meanwhile; a form outside the document cannot be sent
+      form.hidden = true;
+      document.body.append(form);
+    }
     form.requestSubmit(event.submitter);
   });
 });

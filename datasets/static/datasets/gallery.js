@@ -15,11 +15,3 @@ if (box) {
   });
   apply();
 }
-
-// Arrow keys walk from image to image where a page has neighbours.
-document.addEventListener("keydown", (event) => {
-  if (/** @type {Element} */ (event.target).closest("input, select, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const way = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
-  const link = way && document.querySelector(`.page-actions a[rel=${way}]`);
-  if (link) link.click();
-});

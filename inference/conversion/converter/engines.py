@@ -18,10 +18,10 @@ from inference.conversion.converter import variant_catalog
 from inference.conversion.converter.build import Bench, NotBuilt, convert_to_half, quiet
 from inference.kit.model_io import tensorrt
 
-USUAL_BATCH, MOST_BATCH = 8, 32  # larger ones go through the engine in turns
+USUAL_BATCH, MAX_BATCH_SIZE = 8, 32  # larger ones go through the engine in turns
 WORKSPACE = 2 << 30  # bytes of the card that layers may use while they compute
 LOOKED_AT = 16  # inputs whose sizes determine the sizes that an engine is built for
-MOST_LAYERS, LONGEST = 300, 120
+MAX_LAYERS, LONGEST = 300, 120
 PRECISION = re.compile(r"BF16|FP8|FP4|FP16|FP32|INT4|INT8|INT32|INT64|BOOL|HALF|FLOAT|UINT8", re.IGNORECASE)
 SAME = {"HALF": "FP16", "FLOAT": "FP32"}
 TYPED = ("DataType", "Datatype", "Format/Datatype", "Format")  # as versions of TensorRT call it
@@ -63,7 +63,7 @@ def build_engine(name: str, bench: Bench, folder: Path) -> dict[str, Any]:
             "tensorrt": str(trt.__version__)[:30],
             "layers": len(listed),
         },
-        "layers": listed[:MOST_LAYERS],
+        "layers": listed[:MAX_LAYERS],
     }
 
 
@@ -131,7 +131,7 @@ def _built(trt: Any, model: bytes, bench: Bench) -> bytes:
 def _sizes(network: Any, bench: Bench) -> dict[str, tuple[tuple[int, ...], ...]] | None:
     """Return the least, usual and largest sizes of inputs that have free ones; None if none has.
 
-    Samples may come in any number up to MOST_BATCH; other free sizes are as some inputs of the data have them.
+    Samples may come in any number up to MAX_BATCH_SIZE; other free sizes are as some inputs of the data have them.
     """
     inputs = [network.get_input(index) for index in range(network.num_inputs)]
     free = {tensor.name: tuple(tensor.shape) for tensor in inputs if -1 in tuple(tensor.shape)}
@@ -148,7 +148,7 @@ def _span(shape: tuple[int, ...], observed: list[tuple[int, ...]]) -> tuple[tupl
     for axis, size in enumerate(shape):
         if size == -1:
             axis_sizes = [sizes[axis] for sizes in observed]
-            low[axis], high[axis] = (1, MOST_BATCH) if axis == 0 else (min(axis_sizes), max(axis_sizes))
+            low[axis], high[axis] = (1, MAX_BATCH_SIZE) if axis == 0 else (min(axis_sizes), max(axis_sizes))
     usual = list(high)
     if shape[0] == -1:
         usual[0] = USUAL_BATCH

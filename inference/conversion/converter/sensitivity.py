@@ -15,7 +15,7 @@ from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 from inference.conversion.converter.build import Bench, Feeds
 from inference.kit.model_io.engine import Engine
 
-MOST_NODES, LONGEST_S = 400, 180.0
+MAX_NODES, LONGEST_S = 400, 180.0
 SAMPLE_IMAGES = 4  # pictures that each is tried on
 
 
@@ -34,8 +34,8 @@ def rank_nodes(
     engine = Engine(bench.prepared, threads=threads)
     expected = [engine.run(feed) for feed in feeds]
     began, changes = time.monotonic(), []
-    for done, name in enumerate(nodes[::-1][:MOST_NODES]):
-        on_node(done, min(len(nodes), MOST_NODES))
+    for done, name in enumerate(nodes[::-1][:MAX_NODES]):
+        on_node(done, min(len(nodes), MAX_NODES))
         if time.monotonic() - began > LONGEST_S:
             break
         made = bench.work / "one.onnx"

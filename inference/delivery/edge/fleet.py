@@ -33,7 +33,7 @@ SHARES = (1, 10, 50, 100)  # percent, in which a release goes on
 MAX_SOAK = 10_080  # minutes: a week
 HALTED_AT = 0.2  # share of the devices that it reached, from which failures stop a release
 MAX_DEVICES = 10_000
-FEW_PICTURES, MOST_ERRORS = 20, 0.1  # of so many pictures, the share that a model may fail with
+FEW_PICTURES, MAX_ERROR_SHARE = 20, 0.1  # of so many pictures, the share that a model may fail with
 MAX_REPORTS = 200  # of a device
 SAME_WORD_S = 3600  # a device gets the same bytes, and "not modified", for this long
 MAX_LENGTH = 300
@@ -312,7 +312,7 @@ def report(device: EdgeDevice, values: Mapping[str, Any]) -> None:
 def _fails_with_images(counters: Mapping[str, Any]) -> bool:
     """Whether a model certainly fails with more than a tenth of the images that its device received."""
     errors, requests = (int(max(finite(counters.get(name)) or 0, 0)) for name in ("errors", "requests"))
-    return requests >= FEW_PICTURES and proportions.interval(min(errors, requests), requests)[0] > MOST_ERRORS
+    return requests >= FEW_PICTURES and proportions.interval(min(errors, requests), requests)[0] > MAX_ERROR_SHARE
 
 
 def _halt_where_many_fail(group_id: int) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib import wording
 from aiplatform.lib.numbers import finite
+from aiplatform.lib.wording import Message, Show, Wording
 from inference.kit.models import selftest
 
 WELL, WAITING, WRONG = "ok", "wait", "fail"
@@ -116,16 +118,20 @@ def parse_difference(values: Any) -> dict[str, Any]:
 
 
 def describe_difference(differs: Mapping[str, Any]) -> str:
-    """Which answer of a self-test differs, and by how much, in a sentence; "" of nothing."""
-    if not differs:
-        return ""
-    largest, tolerance = float(differs["largest"]), float(differs["tolerance"])
-    facts = {
-        "sample": differs["sample"],
-        "samples": differs["samples"],
-        "largest": f"{largest:.3g}" if largest < selftest.WORST else gettext("an unknown amount"),
-        "tolerance": f"{tolerance:g}",
-        "percent": f"{100 * largest:.3g}",
-        "most": f"{100 * tolerance:g}",
+    """Return which prediction of a self-test differs, and by how much; "" if none does."""
+    return str(Message(f"edge_difference.{differs['kind']}", differs)) if differs else ""
+
+
+def _largest(value: float) -> str:
+    return f"{value:.3g}" if value < selftest.WORST else gettext("an unknown amount")
+
+
+def register() -> None:
+    """Make all texts known; called once when the app is ready."""
+    shows = {
+        "largest": Show("largest", _largest),
+        "tolerance": Show("tolerance", "{:g}".format),
+        "percent": Show("largest", lambda value: f"{100 * value:.3g}"),
+        "most": Show("tolerance", lambda value: f"{100 * value:g}"),
     }
-    return str(DIFFERENCES[differs["kind"]]) % facts
+    wording.register("edge_difference", {kind: Wording(text, **shows) for kind, text in DIFFERENCES.items()})

@@ -1,15 +1,14 @@
-"""The entry of the side bar."""
+"""Navigation tab of edge groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from aiplatform.frame.navigation import Tab
 
 
-def entries() -> Iterable[Entry]:
-    """One line, after inference."""
-    return (Entry(_("Edge devices"), "cpu", "/edge/", Action.SERVICES_VIEW, order=75),)
+def tabs() -> list[Tab]:
+    """Return the tab of the edge groups."""
+    return [Tab("devices", _("Edge groups"), reverse("inference:edge-list"), Action.SERVICES_VIEW, order=10)]

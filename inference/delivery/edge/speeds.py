@@ -9,7 +9,7 @@ from aiplatform.lib.numbers import finite
 from inference.delivery.edge.models import DeviceSpeed, EdgeDevice
 from inference.registry.hardware_speeds import CPU, MAX_READ, OPENVINO, to_text
 
-MOST_MS, MOST_MIB, MOST_RUNS, MOST_THREADS = 600_000.0, float(4 << 20), 10_000, 4096
+MAX_MS, MAX_MIB, MAX_RUNS, MAX_THREADS = 600_000.0, float(4 << 20), 10_000, 4096
 
 
 def record(device: EdgeDevice, report: Any, *, hardware: Mapping[str, Any]) -> None:
@@ -29,9 +29,9 @@ def _to_columns(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str
     """Return the columns of a speed report; None where a time is missing or impossible."""
     p50, p95, memory = (finite(report.get(name)) for name in ("p50_ms", "p95_ms", "memory_mib"))
     runs, threads = finite(report.get("runs")), finite(report.get("threads"))
-    if p50 is None or p95 is None or not 0 < p50 <= p95 <= MOST_MS:
+    if p50 is None or p95 is None or not 0 < p50 <= p95 <= MAX_MS:
         return None
-    if runs is None or not 1 <= runs <= MOST_RUNS or threads is None or not 1 <= threads <= MOST_THREADS:
+    if runs is None or not 1 <= runs <= MAX_RUNS or threads is None or not 1 <= threads <= MAX_THREADS:
         return None
     provider = to_text(report.get("provider"))
     names = ("model", "processor", "machine") if provider in (CPU, OPENVINO) else ("card", "model", "processor")
@@ -44,7 +44,7 @@ def _to_columns(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str
         "p50_ms": p50,
         "p95_ms": p95,
         "runs": int(runs),
-        "memory_mib": memory if memory is not None and 0 <= memory <= MOST_MIB else None,
+        "memory_mib": memory if memory is not None and 0 <= memory <= MAX_MIB else None,
     }
 
 

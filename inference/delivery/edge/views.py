@@ -41,7 +41,7 @@ class EdgeGroupPages(ObjectPages[EdgeGroup]):
         Column(_("Owner"), "row.owner", sort="owner"),
     )
     region, art = "edge-groups", "search"
-    title = _("Edge devices")
+    title = _("Edge groups")
     lead = _("Devices outside of the cluster that download their model and work without a network.")
     filter_label, no_match_text = _("Filter groups"), _("No group matches.")
     empty_text = _("No devices yet. Create a group, add devices, and release a model.")

@@ -1,15 +1,16 @@
-"""The entry of the side bar."""
+"""Navigation tab of export targets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from aiplatform.frame.navigation import Tab
 
 
-def entries() -> Iterable[Entry]:
-    """One line, after devices."""
-    return (Entry(_("Export targets"), "target", "/push/", Action.MODELS_VIEW, order=76),)
+def tabs() -> list[Tab]:
+    """Return the tab of the export targets."""
+    return [
+        Tab("devices", _("Export targets"), reverse("inference:push-list"), Action.MODELS_VIEW, order=20, icon="target")
+    ]

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
-from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from accounts.http import ApiRequest
-from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.api import StrictMixin, VisibleField
 from aiplatform.lib.titles import TITLE
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet
 from datasets.models import DatasetVersion, Upload
 from inference.evaluation import requests, saved_parameters
 from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.filters import EvaluationSetFilters
 from inference.evaluation.models import Evaluation, EvaluationSet
-from inference.evaluation.orders import EVALUATION_SETS
 from inference.kit.task_kinds import TASKS
 from training.programs import script as command_lines
 from training.programs.models import CodeSnapshot
@@ -77,7 +73,7 @@ class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     device_kind = serializers.CharField(max_length=8, required=False)
     device_model = serializers.CharField(max_length=100, required=False, allow_blank=True)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False)
-    cpus = serializers.FloatField(min_value=0.1, max_value=saved_parameters.MOST_CORES, required=False)
+    cpus = serializers.FloatField(min_value=0.1, max_value=saved_parameters.MAX_CORES, required=False)
 
 
 class EvaluationSetIn(EvaluationSetChangeIn):
@@ -90,48 +86,30 @@ class EvaluationSetIn(EvaluationSetChangeIn):
     )
 
 
-class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
-    """Evaluation parameter sets. `?search=` finds by name, description, dataset or task."""
+class EvaluationSetViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
+    """Evaluation parameter sets. `?search=` finds by name, description, dataset or task.
 
-    needs = {
-        "list": Action.EVALUATIONS_VIEW,
-        "retrieve": Action.EVALUATIONS_VIEW,
-        "create": Action.EVALUATIONS_SUBMIT,
-        "partial_update": Action.EVALUATIONS_SUBMIT,
-        "destroy": Action.EVALUATIONS_SUBMIT,
-    }
-    asks = {"list": ("search",)}
-    orders = EVALUATION_SETS
-    serializer_class = EvaluationSetOut
-    queryset = EvaluationSet.objects.none()
+    A changed set leaves evaluations that used it unchanged.
+    """
 
-    def get_queryset(self) -> Any:
-        if self.action in ("partial_update", "destroy"):
-            return EvaluationSet.objects.editable_by(self.request.user)
-        terms = queries.read_filters(self.request).get("search", "")[:100]
-        return EvaluationSet.objects.visible_to(self.request.user).for_list().named_like(terms)
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    serializer_class, create_serializer_class = EvaluationSetOut, EvaluationSetIn
+    change_serializer_class = EvaluationSetChangeIn
+    filters = EvaluationSetFilters
 
-    @extend_schema(request=EvaluationSetIn, responses={201: EvaluationSetOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        """Keep parameters under a name."""
-        serializer = EvaluationSetIn(data=request.data, context=self.get_serializer_context())
-        fields = requests.with_snapshot(
-            request.user, parse_request(serializer, saved_parameters.check_name, user=request.user)
-        )
-        evaluation = fields.pop("evaluation", None)
+    def service_check(self) -> Any:
+        row = self.get_object() if self.action == "partial_update" else None
+        return partial(saved_parameters.check_name, user=self.request.user, existing=row)
+
+    def create_object(self, evaluation: Evaluation | None = None, **fields: Any) -> EvaluationSet:
         values = saved_parameters.from_evaluation(evaluation) if evaluation is not None else {}
-        return Response(
-            EvaluationSetOut(saved_parameters.save(user=request.user, **(values | fields))).data, status=201
+        return saved_parameters.save(
+            user=self.request.user, **(values | requests.with_snapshot(self.request.user, fields))
         )
 
-    @extend_schema(request=EvaluationSetChangeIn, responses=EvaluationSetOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Change a set; evaluations that used it are unchanged."""
-        row = self.get_object()
-        serializer = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
-        changed = requests.with_snapshot(
-            request.user, parse_request(serializer, saved_parameters.check_name, user=request.user, existing=row)
-        )
-        fields = {"name": row.name} | changed
-        return Response(EvaluationSetOut(saved_parameters.save(user=request.user, existing=row, **fields)).data)
+    def change_object(self, row: EvaluationSet, **fields: Any) -> EvaluationSet:
+        values = {"name": row.name} | requests.with_snapshot(self.request.user, fields)
+        return saved_parameters.save(user=self.request.user, existing=row, **values)
+
+    def delete_object(self, row: EvaluationSet) -> None:
+        row.delete()

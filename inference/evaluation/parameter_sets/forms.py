@@ -22,6 +22,7 @@ class EvaluationSetForm(EvaluationForm):
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Visible to"), choices=EvaluationSet.Visibility.choices)
 
+    task: str  # of the models that the set is for
     LEFT_OUT = (
         "model_version", "cluster", "share", "memory_gib", "max_disk_gib", "priority", "urgent", "max_runtime_min",
         "preemptible", "parameter_set",

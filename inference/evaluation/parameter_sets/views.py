@@ -2,101 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.evaluation import evaluations, saved_parameters
 from inference.evaluation.custom_scripts import scripts
+from inference.evaluation.filters import EvaluationSetFilters
 from inference.evaluation.models import Evaluation, EvaluationSet
-from inference.evaluation.orders import EVALUATION_SETS
 from inference.evaluation.parameter_sets import forms
 from inference.evaluation.parameter_sets.forms import EvaluationSetForm
 from inference.evaluation.presentation.names import parameter_word
 from training.programs import script as command_lines
 
 
-@needs(Action.EVALUATIONS_VIEW)
-@require_safe
-def set_list(request: SignedInRequest) -> HttpResponse:
-    """Sets the user may see; `?q=`, `?ordering=`. htmx gets the table alone."""
-    rows = EvaluationSet.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
-    page = EVALUATION_SETS.page(request, rows)
-    template = "inference/_evaluation_set_table.html" if request.htmx else "inference/evaluation_set_list.html"
-    return render(request, template, {"page": page})
+class EvaluationSetPages(ObjectPages[EvaluationSet]):
+    """The pages of evaluation parameter sets."""
 
+    model, filters, form_class = EvaluationSet, EvaluationSetFilters, EvaluationSetForm
+    namespace, basename, path = "inference", "evaluation-set", "evaluations/sets/"
+    url_names = {"list": "evaluation-sets"}
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    table = Table(
+        MainColumn(_("Name"), sort="name", below="row.description"),
+        Column(_("Task"), "row.get_task_display", sort="task"),
+        Column(_("Dataset"), template="inference/_evaluation_set_data.html"),
+        Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
+        Column(_("Visible to"), "row.get_visibility_display"),
+        Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
+        Column(_("Actions"), template="inference/_evaluation_set_buttons.html", kind="actions"),
+    )
+    region, art, title = "sets", "search", _("Evaluation parameters")
+    lead = _("Saved parameters of an evaluation, for reuse.")
+    filter_label, no_match_text = _("Filter parameter sets"), _("No parameter set matches.")
+    empty_text = _("No parameter sets yet. Open an evaluation and save its parameters.")
+    new_title, empty_action = _("New parameter set"), _("Evaluations")
+    confirms_name, deleted_text = False, _("Parameter set %(name)s deleted.")
+    list_template, form_template = "inference/evaluation_set_list.html", "inference/evaluation_set_edit.html"
+    detail_template = "inference/evaluation_set.html"
 
-@needs(Action.EVALUATIONS_VIEW)
-@require_safe
-def set_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One set, and what can be done with it."""
-    row = get_object_or_404(EvaluationSet.objects.visible_to(request.user).for_list(), pk=pk)
-    ours = [(parameter_word(name), row.params[name]) for name in evaluations.PARAMETERS if name in row.params]
-    context = {
-        "row": row,
-        "params": scripts.shown_params(row).items() if row.is_scripted else ours,
-        "arguments": command_lines.shown(row.arguments),
-        "version": saved_parameters.usable_version(row, request.user),
-        "may_use": EvaluationSet.objects.usable_by(request.user).filter(pk=pk).exists(),
-        "may_change": EvaluationSet.objects.editable_by(request.user).filter(pk=pk).exists(),
-    }
-    return render(request, "inference/evaluation_set.html", context)
+    @property
+    def new_url(self) -> str:
+        """Where evaluations are, whose pages have the link to the form of a new set."""
+        return reverse("inference:evaluation-list")
 
+    def details(self, request: SignedInRequest, row: EvaluationSet, is_own: bool) -> dict[str, Any]:
+        """What the set contains, and what can be done with it."""
+        ours = [(parameter_word(name), row.params[name]) for name in evaluations.PARAMETERS if name in row.params]
+        return {
+            "params": scripts.shown_params(row).items() if row.is_scripted else ours,
+            "arguments": command_lines.shown(row.arguments),
+            "version": saved_parameters.usable_version(row, request.user),
+            "may_use": self.rows(request, "usable_by").filter(pk=row.pk).exists(),
+        }
 
-@needs(Action.EVALUATIONS_SUBMIT)
-def set_new(request: SignedInRequest) -> HttpResponse:
-    """A set of what an evaluation (`?evaluation=`) or another set (`?set=`) says."""
-    begun: dict[str, Any]
-    if number := ids.number(request.GET.get("set", "")):
-        copied = get_object_or_404(EvaluationSet.objects.visible_to(request.user).for_list(), pk=number)
-        begun, task = forms.initial_of(copied, request.user), copied.task
-    else:
-        number = ids.number(request.GET.get("evaluation", ""))
-        evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=number or 0)
-        begun, task = forms.initial_values(saved_parameters.from_evaluation(evaluation)), evaluation.task
-    return _edit(request, None, task, begun)
+    def form(self, request: SignedInRequest, row: EvaluationSet | None = None) -> EvaluationSetForm:
+        """The form of `row`, or of a new set of what an evaluation (`?evaluation=`) or another set (`?set=`) says."""
+        if row is not None:
+            initial, task = forms.initial_of(row, request.user), row.task
+            initial |= {name: getattr(row, name) for name in saved_parameters.ABOUT}
+        elif number := ids.number(request.GET.get("set", "")):
+            copied = self.row(request, number)
+            initial, task = forms.initial_of(copied, request.user), copied.task
+        else:
+            number = ids.number(request.GET.get("evaluation", ""))
+            evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=number or 0)
+            initial, task = forms.initial_values(saved_parameters.from_evaluation(evaluation)), evaluation.task
+        form = EvaluationSetForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
+        form.task = task
+        form.saved_code = initial.get(
+            "snapshot"
+        )  # of the set, or of what it is made of: users who see that may keep it
+        if form.is_bound:
+            with errors_shown_on(form):
+                form.take_code()
+        return form
 
+    def form_context(self, request: SignedInRequest, form: Any, row: EvaluationSet | None) -> dict[str, Any]:
+        return {"task_word": EvaluationSet(task=form.task).get_task_display()}
 
-@needs(Action.EVALUATIONS_SUBMIT)
-def set_edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    row = get_object_or_404(EvaluationSet.objects.editable_by(request.user).for_list(), pk=pk)
-    header = {name: getattr(row, name) for name in saved_parameters.ABOUT}
-    return _edit(request, row, row.task, forms.initial_of(row, request.user) | header)
+    def service_check(self, request: SignedInRequest, row: EvaluationSet | None) -> Callable[..., object]:
+        return partial(saved_parameters.check_name, user=request.user, existing=row)
 
+    def create(self, request: SignedInRequest, form: EvaluationSetForm) -> EvaluationSet:
+        return saved_parameters.save(user=request.user, task=form.task, **form.content())
 
-def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun: dict[str, Any]) -> HttpResponse:
-    form = EvaluationSetForm(request.POST or None, request.FILES or None, user=request.user, initial=begun)
-    form.saved_code = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
-    if form.is_bound:
-        with errors_shown_on(form):
-            form.take_code()
-    if form.is_valid():
-        with errors_shown_on(form):
-            saved = saved_parameters.save(user=request.user, existing=row, task=task, **form.content())
-            return redirect("inference:evaluation-set", saved.pk)
-    else:
-        check_valid_fields(form, saved_parameters.check_name, user=request.user, existing=row)
-    task_word = EvaluationSet(task=task).get_task_display()
-    context = {"form": form, "row": row, "task_word": task_word, "advanced": [form[name] for name in form.ADVANCED]}
-    return render(request, "inference/evaluation_set_edit.html", context, status=422 if form.errors else 200)
+    def change(self, request: SignedInRequest, form: EvaluationSetForm, row: EvaluationSet) -> None:
+        saved_parameters.save(user=request.user, existing=row, task=form.task, **form.content())
 
-
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def set_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Remove a set; evaluations made with it stay."""
-    row = get_object_or_404(EvaluationSet.objects.editable_by(request.user), pk=pk)
-    row.delete()
-    messages.info(request, _("Parameter set %(name)s deleted.") % {"name": row.name})
-    if request.htmx:
-        return HttpResponse(status=204, headers={"HX-Redirect": reverse("inference:evaluation-sets")})
-    return redirect("inference:evaluation-sets")
+    def remove(self, request: SignedInRequest, row: EvaluationSet) -> HttpResponse | None:
+        """Remove a set; evaluations made with it stay."""
+        row.delete()
+        return HttpResponse(status=204, headers={"HX-Redirect": reverse(self.names.list)}) if request.htmx else None

@@ -20,7 +20,7 @@ from inference.kit.models import boxes, maps
 from inference.kit.models.chains import Chain, Find
 from inference.kit.task_kinds import TASKS
 
-LOWEST_SCORE, MOST_BOXES = 0.01, 300  # what of the boxes of one part of an ensemble is joined with the others
+LOWEST_SCORE, MAX_BOXES = 0.01, 300  # what of the boxes of one part of an ensemble is joined with the others
 ABSENT = -1.0  # the score in rows that hold no box: below every threshold
 
 Outputs = dict[str, NDArray[np.generic]]
@@ -125,14 +125,14 @@ class Composed:
         """Return boxes [N, P, 4] and scores [N, P, C] of all parts; rows without a box score below zero."""
         weights = [part.weight for part in self.graph.parts]
         join = boxes.fused if self.graph.method == FUSION else boxes.suppressed
-        corners = np.zeros((len(parcels), MOST_BOXES, 4), np.float32)
-        scores = np.full((len(parcels), MOST_BOXES, len(self.spec.classes)), ABSENT, np.float32)
+        corners = np.zeros((len(parcels), MAX_BOXES, 4), np.float32)
+        scores = np.full((len(parcels), MAX_BOXES, len(self.spec.classes)), ABSENT, np.float32)
         for row, parcel in enumerate(parcels):
             detections = [
                 self._part_boxes(index, part_outputs, row, parcel) for index, part_outputs in enumerate(answers)
             ]
             best = join(detections, weights, iou=self.graph.iou)
-            count = min(len(best.scores), MOST_BOXES)
+            count = min(len(best.scores), MAX_BOXES)
             corners[row, :count] = parcel.placements[0].to_input(best.corners[:count])
             scores[row, np.arange(count), best.classes[:count]] = best.scores[:count]
         return {"boxes": corners, "scores": scores}
@@ -140,7 +140,7 @@ class Composed:
     def _part_boxes(self, index: int, answer: Outputs, row: int, parcel: decode.Parcel) -> boxes.Boxes:
         """Return the boxes of one part on one image, in its pixels and with the classes of the composed model."""
         part = self.graph.parts[index]
-        limits = DecodeSpec(LOWEST_SCORE, part.spec.decode.iou_threshold, MOST_BOXES)
+        limits = DecodeSpec(LOWEST_SCORE, part.spec.decode.iou_threshold, MAX_BOXES)
         find = cast(Find, TASKS[part.spec.task].answer.detect)
         detections = find(part.spec, answer, row, parcel.placements[index], limits)
         is_known = detections.classes < len(part.spec.classes)

@@ -123,7 +123,7 @@ def parse_group(value: Any) -> Group:
 
 
 def squared(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[float]:
-    """Return how much each number adds to the squared distance, within 0..MOST; each group has at least one image."""
+    """Return the contribution of each number to the squared distance, at most MAX_TERM; no group is empty."""
     (means, deviations), (others, wider) = _moments(before), _moments(now)
     squares = ((b - a) ** 2 + (v - u) ** 2 for a, b, u, v in zip(means, others, deviations, wider, strict=True))
     return [min(MAX_TERM, value / max(u, MIN_DEVIATION) ** 2) for value, u in zip(squares, deviations, strict=True)]

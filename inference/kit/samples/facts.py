@@ -12,7 +12,7 @@ from PIL import Image, ImageStat
 
 from inference.kit.samples.ground_truth import Truth
 
-MOST_NAMES, MOST_VALUES, LONGEST = 20, 12, 40
+MAX_NAMES, MAX_VALUES, LONGEST = 20, 12, 40
 #: Fields of an image in COCO's format that say what file it is, not what it shows.
 FILED = {
     "id", "file_name", "width", "height", "split", "license", "coco_url", "flickr_url", "date_captured", "sha256",
@@ -60,7 +60,7 @@ def _marks(truth: Truth) -> dict[int, Marks]:
     for own in marks.values():
         for name, own_values in own.items():
             values.setdefault(name, set()).update(own_values)
-    names = sorted(name for name, own_values in values.items() if len(own_values) <= MOST_VALUES)[:MOST_NAMES]
+    names = sorted(name for name, own_values in values.items() if len(own_values) <= MAX_VALUES)[:MAX_NAMES]
     return {number: {name: sorted(own[name]) for name in names if name in own} for number, own in marks.items()}
 
 

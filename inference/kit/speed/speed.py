@@ -22,7 +22,7 @@ from inference.kit.models import composed, model_json
 from training.presets.cores import Waiting
 
 WARMING = 3
-MOST_RUNS, LONGEST_S = 200, 5.0  # of each of the two
+MAX_RUNS, LONGEST_S = 200, 5.0  # of each of the two
 BATCH = 8
 Feeds = dict[str, NDArray[np.generic]]
 
@@ -77,7 +77,7 @@ def _times(run: Callable[[], object], longest_s: float) -> tuple[list[float], fl
     took: list[float] = []
     waiting, began = Waiting(), time.perf_counter()
     waiting.slowdown()
-    while len(took) < MOST_RUNS and (len(took) < 5 or time.perf_counter() - began < longest_s):
+    while len(took) < MAX_RUNS and (len(took) < 5 or time.perf_counter() - began < longest_s):
         started = time.perf_counter()
         run()
         took.append(time.perf_counter() - started)

@@ -23,7 +23,7 @@ from inference.registry.models import ModelVersion
 from workers.core.clock import now
 
 LONGEST_URL, LONGEST_TEXT = 500, 400
-MOST_OUTPUTS, MOST_FIGURES = 20, 50  # that a message names
+MAX_OUTPUTS, MAX_METRICS = 20, 50  # that a message names
 
 
 class PushStep(long_running.LastingStep):
@@ -187,9 +187,9 @@ def _proofs(call: Call) -> dict[str, str]:
 def _summarize_outputs(call: Call) -> list[dict[str, Any]]:
     """Return the outputs of the steps before it: types and labels, and metrics by name."""
     summaries = []
-    for item in [item for port_references in call.inputs.values() for item in port_references][:MOST_OUTPUTS]:
+    for item in [item for port_references in call.inputs.values() for item in port_references][:MAX_OUTPUTS]:
         summary = {name: item[name] for name in ("type", "id", "label", "step") if name in item}
         if item.get("type") == "figures":
-            summary["values"] = dict(list(item.get("values", {}).items())[:MOST_FIGURES])
+            summary["values"] = dict(list(item.get("values", {}).items())[:MAX_METRICS])
         summaries.append(summary)
     return summaries

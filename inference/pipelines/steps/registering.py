@@ -131,7 +131,7 @@ class ConvertStep(StepKind):
         Param("calibrate_on", gettext_lazy("Calibration split"), default=AUTO, help=gettext_lazy(
             "auto: the training split. test, val, train; all.")),
         Param("looks", gettext_lazy("Images for calibration"), form="whole", default=conversions.LOOKS,
-              low=conversions.LEAST_LOOKS, high=conversions.MOST_LOOKS),
+              low=conversions.MIN_CALIBRATION_IMAGES, high=conversions.MAX_CALIBRATION_IMAGES),
         Param("method", gettext_lazy("Calibration"), form="choice", default=variant_catalog.MINMAX,
               choices=tuple(METHOD_LABELS.items())),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,

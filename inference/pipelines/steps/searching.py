@@ -20,7 +20,7 @@ from inference.pipelines.steps.training import figures, model_of
 from training.presets.catalog import PRESETS
 from training.programs.request_schemas import body_of
 from training.studies import actions, api, budget, creating
-from training.studies.limits import MOST_AT_ONCE, MOST_TRIALS
+from training.studies.limits import MAX_PARALLEL_TRIALS, MAX_TRIALS
 from training.studies.models import Study, Trial
 
 #: What a step says itself, so that `request` may not.
@@ -48,8 +48,8 @@ class StudyStep(StepKind):
               help=gettext_lazy('JSON, such as [{"key": "val/loss", "direction": "minimize"}].')),
         Param("params", gettext_lazy("Parameters"), form="json", default=None,
               help=gettext_lazy("JSON with fixed parameters, such as {\"epochs\": 3}.")),
-        Param("max_trials", gettext_lazy("Trials"), form="whole", default=20, low=1, high=MOST_TRIALS),
-        Param("at_once", gettext_lazy("Parallel trials"), form="whole", default=2, low=1, high=MOST_AT_ONCE),
+        Param("max_trials", gettext_lazy("Trials"), form="whole", default=20, low=1, high=MAX_TRIALS),
+        Param("at_once", gettext_lazy("Parallel trials"), form="whole", default=2, low=1, high=MAX_PARALLEL_TRIALS),
         Param("sampler", gettext_lazy("Sampler"), form="choice", default="tpe", choices=tuple(Study.Sampler.choices)),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=None, low=0, high=128,
               help=gettext_lazy("Per trial. Default: one GPU if available.")),

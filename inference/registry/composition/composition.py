@@ -25,7 +25,7 @@ from inference.registry.formats.folder import ModelContents
 from inference.registry.models import Model, ModelVersion, Visibility
 from inference.registry.pretrained_weights import full_name
 
-DESCRIPTION, MOST_DESCRIPTION_BYTES = "model.json", 20 << 20
+DESCRIPTION, MAX_DESCRIPTION_BYTES = "model.json", 20 << 20
 MAX_NAME = 100
 
 
@@ -114,7 +114,7 @@ def _description(part: ModelVersion) -> Mapping[str, Any]:
     except FileNotFoundError:
         raise _gone(part) from None
     with os.fdopen(descriptor, "rb") as file:
-        document: Mapping[str, Any] = json.loads(file.read(MOST_DESCRIPTION_BYTES))
+        document: Mapping[str, Any] = json.loads(file.read(MAX_DESCRIPTION_BYTES))
         return document
 
 

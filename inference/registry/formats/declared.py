@@ -62,7 +62,7 @@ PIXEL_LABELS = {
 }
 RESIZES = ("stretch", "letterbox")
 FLOAT32 = 1  # ONNX's number of the element type
-MOST_LABELS, LONGEST_LABEL = 100_000, 200
+MAX_LABELS, LONGEST_LABEL = 100_000, 200
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def labels_of(text: str) -> tuple[str, ...]:
 
 
 def _check_labels(labels: Sequence[str]) -> None:
-    if len(labels) > MOST_LABELS:
-        raise Invalid(_("A model can have at most %(most)s labels.") % {"most": f"{MOST_LABELS:,}"}, field="labels")
+    if len(labels) > MAX_LABELS:
+        raise Invalid(_("A model can have at most %(most)s labels.") % {"most": f"{MAX_LABELS:,}"}, field="labels")
     invalid = next((label for label in labels if not label or len(label) > LONGEST_LABEL or not is_sound(label)), None)
     if invalid is not None:
         message = _("A label must have 1 to %(most)s characters; “%(label)s” does not.")

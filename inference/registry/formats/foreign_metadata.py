@@ -18,7 +18,7 @@ from aiplatform.lib.parsers import is_sound
 from inference.kit.contracts.layouts import END_TO_END
 from inference.kit.task_kinds import TASKS
 
-MOST_BYTES, MOST_OF_PREPROCESSOR = 4 << 20, 64 << 10  # of JSON: it takes some fifty times as much memory
+MAX_BYTES, MAX_PREPROCESSOR_BYTES = 4 << 20, 64 << 10  # of JSON: it takes some fifty times as much memory
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class FileFacts:
 
 def huggingface(folder: Path) -> FileFacts:
     """What a folder of transformers says, with or without its preprocessor."""
-    config = _json(folder / "config.json", MOST_BYTES)
+    config = _json(folder / "config.json", MAX_BYTES)
     if not config:
         return FileFacts()
     names = [name for name in _list(config.get("architectures")) if isinstance(name, str)]
     architecture = names[0] if names else ""
     task = _task(lambda word: word == config.get("problem_type")) or _task(architecture.endswith)
     labels, size = parse_labels(config.get("id2label")), config.get("image_size")
-    images = _json(folder / "preprocessor_config.json", MOST_OF_PREPROCESSOR)
+    images = _json(folder / "preprocessor_config.json", MAX_PREPROCESSOR_BYTES)
     size = images.get("size", size)
     if isinstance(images.get("crop_size"), dict | int) and images.get("do_center_crop"):
         size = images["crop_size"]

@@ -23,7 +23,7 @@ MAX_NODES = 200_000
 MAX_FIELDS = 2_000_000  # of all messages in the file: some ten of each node
 MAX_ENDS = 2_000  # inputs and outputs of a graph
 MAX_DEPTH = 16
-MOST_METADATA, MOST_METADATA_BYTES = 200, 256 << 10  # entries, and of each; what is beyond is left out
+MAX_METADATA_ENTRIES, MAX_METADATA_BYTES = 200, 256 << 10  # entries, and of each; what is beyond is left out
 WIDTHS = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2}
 
 Scopes = tuple[set[str], ...]  # names of tensors that a graph and those around it know
@@ -136,8 +136,8 @@ class _Reader:
 
     def _metadata(self, span: Span) -> None:
         entry = {number: value for number, value in self._fields(*span) if not isinstance(value, int)}
-        parts = [bytes(self.data[slice(*entry.get(number, (0, 0)))][:MOST_METADATA_BYTES]) for number in (1, 2)]
-        if len(self.summary.metadata) < MOST_METADATA:
+        parts = [bytes(self.data[slice(*entry.get(number, (0, 0)))][:MAX_METADATA_BYTES]) for number in (1, 2)]
+        if len(self.summary.metadata) < MAX_METADATA_ENTRIES:
             key, value = (part.decode(errors="replace") for part in parts)
             self.summary.metadata[key] = value
 

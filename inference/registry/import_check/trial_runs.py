@@ -21,8 +21,8 @@ from inference.kit.task_kinds import TASKS
 from inference.registry.import_check import plausibility
 from inference.registry.import_check.samples import Picture
 
-LEAST_SHOWN, MOST_SHOWN = 3, 8
-MOST_ANSWERS, MOST_MASKS = 50, 10  # of a picture that are kept
+MIN_SHOWN, MAX_SHOWN = 3, 8
+MAX_PREDICTIONS, MAX_MASKS = 50, 10  # of a picture that are kept
 MAX_MASK_BYTES = 200_000  # of the masks of a picture
 MAX_OUTPUT_BYTES = 1 << 30  # of one run of the model
 MAX_FIELD = 2000  # characters of a field of an answer that is kept, masks besides
@@ -176,7 +176,7 @@ def _exclude(variant: Variant, code: str, error: Exception | None = None) -> Non
 def _best(variants: Sequence[Variant]) -> list[Variant]:
     """Return the best variants, best first; of variants with equal predictions the first, which is the more usual one.
 
-    Some that found nothing stand behind fewer than LEAST_SHOWN others: one sees what a wrong way looks like. Where no
+    Some that found nothing stand behind fewer than MIN_SHOWN others: one sees what a wrong way looks like. Where no
     way found anything there is none to choose.
     """
     ranked = sorted(
@@ -188,9 +188,9 @@ def _best(variants: Sequence[Variant]) -> list[Variant]:
     for variant in ranked:
         if any(variant.answers) and any(_is_equal(variant, other) for other in shown):
             variant.why = "same"
-        elif len(shown) == MOST_SHOWN:
+        elif len(shown) == MAX_SHOWN:
             variant.why = "worse"
-        elif variant.score <= 0 and (len(shown) >= LEAST_SHOWN or not any_predictions):
+        elif variant.score <= 0 and (len(shown) >= MIN_SHOWN or not any_predictions):
             variant.why = "nothing"
         else:
             shown.append(variant)
@@ -204,10 +204,10 @@ def _is_equal(variant: Variant, other: Variant) -> bool:
 def _limit(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first predictions of an image, with masks only as far as they are few and small."""
     shown, budget = [], MAX_MASK_BYTES
-    for index, answer in enumerate(answers[:MOST_ANSWERS]):
+    for index, answer in enumerate(answers[:MAX_PREDICTIONS]):
         if mask := answer.get("mask"):
             budget -= len(mask["counts"])
-            if budget < 0 or index >= MOST_MASKS:
+            if budget < 0 or index >= MAX_MASKS:
                 answer = {name: value for name, value in answer.items() if name != "mask"}
         shown.append(answer)
     return shown

@@ -16,7 +16,7 @@ from inference.registry.prediction_lines import word
 
 NAME, PICTURES = "tried.json", "pictures"
 MAX_BYTES = 32 << 20
-MOST_SHOWN, MOST_ANSWERS, MOST_PICTURES, MOST_TRUTHS = 8, 50, 6, 300
+MAX_SHOWN, MAX_PREDICTIONS, MAX_IMAGES, MAX_GROUND_TRUTHS = 8, 50, 6, 300
 MAX_SIDE = 1280
 CODES = ("unreadable", "does_not_run", "no_numbers", "time", "same", "worse", "nothing")
 Row = dict[str, Any]
@@ -60,8 +60,8 @@ def read(outputs: Path, *, ways: int) -> TrialResult:
         return TrialResult()
     if not isinstance(document, dict):
         return TrialResult()
-    pictures = [_picture(row) for row in _rows(document.get("pictures"))[:MOST_PICTURES]]
-    best = [_read_variant(row, len(pictures)) for row in _rows(document.get("best"))[:MOST_SHOWN]]
+    pictures = [_picture(row) for row in _rows(document.get("pictures"))[:MAX_IMAGES]]
+    best = [_read_variant(row, len(pictures)) for row in _rows(document.get("best"))[:MAX_SHOWN]]
     fallen = {_to_int(row.get("n")): word(row.get("code"), 20) for row in _rows(document.get("fallen"))[:ways]}
     first = {variant.number: variant for variant in reversed(best)}
     unique = [variant for variant in best if 0 <= variant.number < ways and first[variant.number] is variant]
@@ -88,14 +88,14 @@ def _picture(row: Row) -> Row:
     truth = [{"name": word(item.get("name"), 200), "box": item.get("box")} for item in _rows(row.get("truth"))]
     return {
         "name": word(row.get("name"), 200), "width": width, "height": height, "label": word(row.get("label"), 200),
-        "truth": truth[:MOST_TRUTHS],
+        "truth": truth[:MAX_GROUND_TRUTHS],
     }  # fmt: skip
 
 
 def _read_variant(row: Row, pictures: int) -> RankedVariant:
     values = row.get("answers")
     answers = (
-        [_rows(predictions)[:MOST_ANSWERS] for predictions in values[:pictures]] if isinstance(values, list) else []
+        [_rows(predictions)[:MAX_PREDICTIONS] for predictions in values[:pictures]] if isinstance(values, list) else []
     )
     answers += [[] for _missing in range(pictures - len(answers))]
     return RankedVariant(_to_int(row.get("n"), -1), _share(row.get("score")), _share(row.get("sure")), answers)

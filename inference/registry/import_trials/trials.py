@@ -82,7 +82,7 @@ def submit(
 
     Args:
         declared: what is known of it, which is the same in all ways.
-        pictures, version: what it is tried on, at most MOST_PICTURES in all; of a dataset version, which `user` may
+        pictures, version: what it is tried on, at most MAX_IMAGES in all; of a dataset version, which `user` may
             use, those with most on them.
         name, description, visibility, model: of what will be made of it, as in `models.register`.
 

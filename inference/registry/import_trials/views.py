@@ -25,7 +25,7 @@ def trial_picture(request: SignedInRequest, pk: int, place: int) -> HttpResponse
     rows = ModelTask.objects.visible_to(request.user).filter(act=ModelTask.Act.TRY).select_related("job")
     task: ModelTask = get_object_or_404(rows, pk=pk)
     outputs = RunDir.for_attempt(task.job_id, task.figures.get("attempt") or 0).outputs
-    if place >= results.MOST_PICTURES:
+    if place >= results.MAX_IMAGES:
         raise Http404
     try:
         descriptor = results.picture(outputs, place)

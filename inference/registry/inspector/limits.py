@@ -9,7 +9,7 @@ from pathlib import Path
 BASE_BYTES = 2 << 30  # for Python, its libraries and the structure of a model
 MAX_BYTES = 10 << 30
 TIMES_FILE = 3  # a runtime holds the weights of an ONNX file, a copy of them, and what it makes of them
-MAX_FILE_BYTES = 21 << 30  # of an unpacked file; above `inspections.MOST_BYTES`, whose error is the one shown
+MAX_FILE_BYTES = 21 << 30  # of an unpacked file; above `inspections.MAX_BYTES`, whose error is the one shown
 MAX_OPEN_FILES = 512
 MAX_PROCESSES = 256  # with threads, of the user that only inspectors have
 

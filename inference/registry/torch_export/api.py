@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
-from inference.registry.models import ModelVersion
 from inference.registry.serializers import ModelTaskOut
 from inference.registry.torch_export import exports
 
@@ -27,9 +24,7 @@ else:
 
 
 class TorchActs(Base):
-    """Acts on a version: its program of torch.export."""
-
-    torch_acts: ClassVar[dict[str, Action]] = {"torch": Action.MODELS_VIEW, "export_torch": Action.MODELS_MANAGE}
+    """Acts on a version: its program of torch.export. `export_torch` reaches versions that the caller may use."""
 
     @extend_schema(responses={(200, "application/octet-stream"): bytes})
     @action(detail=True, methods=["get"], url_path="torch")
@@ -45,6 +40,5 @@ class TorchActs(Base):
     @once
     def export_torch(self, request: ApiRequest, pk: str) -> Response:
         """Queue a job that rebuilds the network and exports it; `figures` hold its difference to the ONNX file."""
-        usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
-        version = get_object_or_404(usable, pk=pk)
-        return Response(ModelTaskOut(exports.submit(user=request.user, version=version)).data, status=202)
+        task = exports.submit(user=request.user, version=self.get_object())
+        return Response(ModelTaskOut(task).data, status=202)

@@ -92,13 +92,13 @@ class FeedbackActions:
     @action(detail=True, methods=["get"], pagination_class=None)
     def samples(self: Any, request: ApiRequest, pk: str) -> Response:
         """Pictures that wait for annotation; for who may change the service."""
-        return Response(ServiceSampleOut(samples.waiting(self._own()), many=True).data)
+        return Response(ServiceSampleOut(samples.waiting(self.own()), many=True).data)
 
     @extend_schema(request=ServiceAnnotateIn, responses={202: ServiceAnnotateOut})
     @action(detail=True, methods=["post"])
     def annotate(self: Any, request: ApiRequest, pk: str) -> Response:
         """Make a dataset of the pictures, the answers on them as a first draft."""
-        service = self._own()
+        service = self.own()
         serializer = ServiceAnnotateIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
         made = samples.annotate(holder=service, name=serializer.validated_data["name"], by=request.user)

@@ -57,7 +57,7 @@ class KeyActions:
     @action(detail=True, methods=["get", "post"], pagination_class=None)
     def keys(self: Any, request: ApiRequest, pk: str) -> Response:
         """The keys of a service, the newest first, also revoked and expired ones; POST creates one."""
-        service = self._own()
+        service = self.own()
         if request.method == "GET":
             rows = service.keys.all()[:500]
             return Response(ServiceKeyOut(rows, many=True, context=self.get_serializer_context()).data)
@@ -76,6 +76,6 @@ class KeyActions:
     @action(detail=True, methods=["delete"], url_path=r"keys/(?P<key>[0-9]+)")
     def revoke_key(self: Any, request: ApiRequest, pk: str, key: str) -> Response:
         """End a key; what it was used for stays counted."""
-        row = get_object_or_404(self._own().keys.filter(revoked_at=None), pk=ids.number(key) or 0)
+        row = get_object_or_404(self.own().keys.filter(revoked_at=None), pk=ids.number(key) or 0)
         keys.revoke(key=row, by=request.user)
         return Response(status=204)

@@ -62,7 +62,7 @@ class MonitoringActions:
     @action(detail=True, methods=["get"])
     def monitoring(self: Any, request: ApiRequest, pk: str) -> Response:
         """Statistics of images and predictions, for users who may change the service."""
-        service: Service = self._own()
+        service: Service = self.own()
         span = request.query_params.get("span", "day")
         span = span if span in SPANS else "day"
         comparison = results.compare(service, span)

@@ -32,7 +32,7 @@ from workers.core.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
 TASK = "inference.scale"
-NUDGED_S, MOST_NUDGED = 3.0, 10_000  # at most one look within so many seconds is asked for by a process
+NUDGED_S, MAX_NUDGED_SERVICES = 3.0, 10_000  # at most one look within so many seconds is asked for by a process
 STALE_AFTER = timedelta(minutes=2)
 #: So long a server stays after it gets no more requests: callers' ways are remembered for a second.
 DRAINING = timedelta(seconds=10)
@@ -45,7 +45,7 @@ def nudge(service: Service) -> None:
     moment = time.monotonic()
     if service.options.get("max_replicas", 1) <= 1 or moment < _nudged.get(service.pk, 0.0):
         return
-    if len(_nudged) > MOST_NUDGED:
+    if len(_nudged) > MAX_NUDGED_SERVICES:
         _nudged.clear()
     _nudged[service.pk] = moment + NUDGED_S
     send = partial(current_app.send_task, TASK, args=[service.pk], retry=False, expires=20)

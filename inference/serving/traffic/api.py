@@ -103,7 +103,7 @@ class TrafficActions:
     @action(detail=True, methods=["post", "patch"])
     def trial(self: Any, request: ApiRequest, pk: str) -> Response:
         """Try another version (POST), or give what is tried another part of the requests (PATCH)."""
-        service: Service = self._own()
+        service: Service = self.own()
         starting = request.method == "POST"
         kind = ServiceTrialIn if starting else ServiceTrialPartIn
         serializer = kind(data=request.data, context=self.get_serializer_context())
@@ -120,7 +120,7 @@ class TrafficActions:
     @action(detail=True, methods=["post"])
     def promote(self: Any, request: ApiRequest, pk: str) -> Response:
         """Let the version that is tried answer all requests."""
-        service: Service = self._own()
+        service: Service = self.own()
         trials.promote(service=service, by=request.user)
         return Response(ServiceTrialOut(service.trials.first(), context=self.get_serializer_context()).data)
 
@@ -128,7 +128,7 @@ class TrafficActions:
     @action(detail=True, methods=["post"], url_path="roll-back")
     def roll_back(self: Any, request: ApiRequest, pk: str) -> Response:
         """Give all requests to the version that the service has, and stop the tried one."""
-        service: Service = self._own()
+        service: Service = self.own()
         trials.roll_back(service=service, by=request.user)
         return Response(ServiceTrialOut(service.trials.first(), context=self.get_serializer_context()).data)
 

@@ -3,7 +3,7 @@
 import { t } from "../base/i18n.js";
 
 const STEP = 0.01;
-const LEAST_CORNERS = 3;
+const MIN_CORNERS = 3;
 const SVG = "http://www.w3.org/2000/svg";
 const room = document.getElementById("places");
 const drawing = room.querySelector(".places-frame svg");
@@ -111,7 +111,7 @@ function row(place, number) {
 
 for (const button of room.querySelectorAll("[data-add]")) button.addEventListener("click", () => begin(button.dataset.add));
 form.addEventListener("submit", () => {
-  const of = (kind) => places.filter((place) => place.kind === kind && (kind === "line" || place.points.length >= LEAST_CORNERS));
+  const of = (kind) => places.filter((place) => place.kind === kind && (kind === "line" || place.points.length >= MIN_CORNERS));
   const lines = of("line").map(({ name, points: ends }) => ({ name, points: ends }));
   const zones = of("zone").map(({ name, points: corners, loiter_s: stay }) => ({ name, points: corners, loiter_s: stay || 0 }));
   /** @type {HTMLInputElement} */ (form.elements.namedItem("places")).value = JSON.stringify({ lines, zones });

@@ -2,7 +2,7 @@
 import { t } from "../base/i18n.js";
 import { layered } from "./layout.js";
 import { fromIds, linksInto, refusal, renamed, withLink, withoutLink } from "./links.js";
-import { ID, MOST_STEPS, isPlace, replacing } from "./spec.js";
+import { ID, MAX_STEPS, isPlace, replacing } from "./spec.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./graph.js").Change} Change */
@@ -26,7 +26,7 @@ export function freshId(graph, wanted, taken = new Set()) {
  * @param {{from?: string, to?: string, out?: string, into?: string, sort?: import("./links.js").Sort}} [join]
  */
 export function add(graph, kind, place, join) {
-  if (graph.steps.size >= MOST_STEPS) return { id: "", refused: t("A pipeline can have at most %(count)s steps.", { count: MOST_STEPS }) };
+  if (graph.steps.size >= MAX_STEPS) return { id: "", refused: t("A pipeline can have at most %(count)s steps.", { count: MAX_STEPS }) };
   const id = freshId(graph, kind);
   /** @type {import("./graph.js").Step} */
   let step = { kind };
@@ -231,8 +231,8 @@ const only = (step, inside) => linksInto("", step).filter(({ from }) => !inside.
 
 /** Put in steps under fresh names, `unfit` has looked at them before; the new names. @param {Graph} graph */
 export function insert(graph, given, dx, dy) {
-  if (graph.steps.size + Object.keys(given.steps).length > MOST_STEPS) {
-    return { ids: [], refused: t("A pipeline can have at most %(count)s steps.", { count: MOST_STEPS }) };
+  if (graph.steps.size + Object.keys(given.steps).length > MAX_STEPS) {
+    return { ids: [], refused: t("A pipeline can have at most %(count)s steps.", { count: MAX_STEPS }) };
   }
   const names = new Map();
   for (const id of Object.keys(given.steps)) names.set(id, freshId(graph, id, new Set(names.values())));

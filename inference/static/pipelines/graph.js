@@ -20,7 +20,7 @@ import { fromIds, linksInto } from "./links.js";
 /** @typedef {"steps" | "places" | "parameters"} Table */
 /** @typedef {{table: Table, key: string, before?: any, after?: any}} Change  no `after`: it goes; no `before`: it is new */
 
-const MOST_KEPT = 500; // entries of the history
+const MAX_HISTORY = 500; // entries of the history
 
 export class Graph {
   /** @param {import("./catalogue.js").Catalogue} catalogue */
@@ -63,7 +63,7 @@ export class Graph {
     const last = this.done.at(-1);
     if (merge && last?.merge === merge) join(last.changes, changes);
     else this.done.push({ changes: [...changes], merge });
-    if (this.done.length > MOST_KEPT) this.done.shift();
+    if (this.done.length > MAX_HISTORY) this.done.shift();
   }
 
   /** What comes next is an entry of its own, whatever its `merge` says. */

@@ -4,7 +4,7 @@ import { Graph } from "./graph.js";
 import { parted } from "./links.js";
 
 export const ID = /^[a-z][a-z0-9_]{0,39}$/;
-export const MOST_STEPS = 2000;
+export const MAX_STEPS = 2000;
 export const RULES = ["all_ok", "all_done", "any_failed"];
 const RUN_ID = /^[a-z][a-z0-9_]{0,39}(\/[a-z][a-z0-9_]{0,39}){0,4}$/; // steps of sub-pipelines, in runs
 const DEEPEST = 20;
@@ -124,7 +124,7 @@ export function unfit(given, catalogue) {
   if (!isObject(given) || !isObject(given.steps)) return t("The clipboard contains no pipeline steps.");
   if (given.format !== undefined && given.format !== 1) return t("These steps have a format that this editor does not support.");
   const steps = Object.entries(given.steps);
-  if (steps.length > MOST_STEPS) return t("A pipeline can have at most %(count)s steps.", { count: MOST_STEPS });
+  if (steps.length > MAX_STEPS) return t("A pipeline can have at most %(count)s steps.", { count: MAX_STEPS });
   if (deep(given)) return t("The clipboard contains values that are nested too deeply.");
   const unknown = new Set();
   for (const [id, step] of steps) {

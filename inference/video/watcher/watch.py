@@ -24,7 +24,7 @@ from inference.video.watcher.settings import DOUBTFUL, SHOWN_WIDTH, Asked
 from inference.video.watcher.source import Source, SourceEnded
 from inference.video.watcher.tracker import Ints, Settings, Tracker
 
-SEGMENT_S, MOST_SEGMENTS = 10.0, 200
+SEGMENT_S, MAX_SEGMENTS = 10.0, 200
 SHOW_EVERY_S = 1.0
 JPEG_QUALITY = 75
 
@@ -123,7 +123,7 @@ class Watch:
         self.facts, self.layout = facts, layout
         self.counts.size = (layout.width, layout.height)
         if not self.is_stream:
-            self.segment_s = max(SEGMENT_S, (facts.get("duration_s") or 0) / MOST_SEGMENTS)
+            self.segment_s = max(SEGMENT_S, (facts.get("duration_s") or 0) / MAX_SEGMENTS)
         if self.asked.film and self.film is None:
             height, width, _ = layout.shown
             self.film = films.Film(self.kept.segments, (width, height))

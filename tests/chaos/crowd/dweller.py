@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FINAL = frozenset({"succeeded", "finished_early", "failed", "stopped", "lost"})
 ENTER_S = 90.0  # at most between the last strike and both ways in
-MOST_IMAGES = 3
+MAX_IMAGES = 3
 NOTE_BYTES = 200_000
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
@@ -137,7 +137,7 @@ class Dweller:
 
     async def save(self, job: int) -> None:
         """Save it as an image in the middle of everything."""
-        if len(self.images) >= MOST_IMAGES:
+        if len(self.images) >= MAX_IMAGES:
             return
         await self.tell_notes(job)
         asked = {"job": job, "name": f"saved{uuid.uuid4().hex[:12]}"}

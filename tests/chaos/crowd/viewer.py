@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.chaos.crowd.town import Town
 
 FINAL = frozenset({"succeeded", "finished_early", "failed", "stopped", "lost"})
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 
 
 class Reading:
@@ -138,7 +138,7 @@ class Viewer:
 
     async def _rest(self, job: int, attempt: int, reading: Reading, until: int | None = None) -> bool:
         """Read on by offset: to `until`, or to the end of an attempt that is over; whether that was reached."""
-        while not self.town.given_up.is_set() and reading.position < MOST_BYTES:
+        while not self.town.given_up.is_set() and reading.position < MAX_BYTES:
             if until is not None and reading.position >= until:
                 return True
             piece = await self._piece(job, attempt, reading)

@@ -47,7 +47,7 @@ def test_binary_and_long_files_are_not_shown_whole(two):
 
     assert found["weights.bin"].binary
     assert found["long.txt"].cut
-    assert sum(len(one.lines) for one in found.values()) <= code.MOST_LINES
+    assert sum(len(one.lines) for one in found.values()) <= code.MAX_LINES
 
 
 def test_code_that_changed_in_many_places_is_shown_as_replaced(two):

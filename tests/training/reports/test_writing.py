@@ -63,7 +63,7 @@ def test_older_version_is_restored_as_a_new_one(alice):
         ({"title": "x" * 151}, "title"),
         ({"visibility": "all"}, "visibility"),
         ({"text": "ä" * (documents.LONGEST_BYTES // 2 + 1)}, "text"),
-        ({"text": "\n" * documents.MOST_LINES}, "text"),
+        ({"text": "\n" * documents.MAX_LINES}, "text"),
         ({"text": "```figure\nvalue: cards\n```\n" * 21}, "text"),
     ],
 )
@@ -76,7 +76,7 @@ def test_report_is_refused(alice, fields, blamed):
 
 
 def test_people_keep_at_most_five_hundred_reports(alice, monkeypatch):
-    monkeypatch.setattr(writing, "MOST_REPORTS", 1)
+    monkeypatch.setattr(writing, "MAX_REPORTS", 1)
     writing.create(user=alice, title="one")
 
     with pytest.raises(writing.TooMany):

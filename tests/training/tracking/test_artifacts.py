@@ -142,7 +142,7 @@ def test_quota_bounds_what_belongs_to_no_job(laptop, script, monkeypatch):
 
 
 def test_number_of_files_of_a_run_is_bounded(laptop, monkeypatch):
-    monkeypatch.setattr(artifacts, "MOST_FILES", 2)
+    monkeypatch.setattr(artifacts, "MAX_FILES", 2)
     uid = laptop.made()
     for name in "ab":
         said(laptop.put(f"runs/{uid}/{name}", b"x"))

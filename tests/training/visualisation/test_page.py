@@ -23,7 +23,7 @@ def run(alice, cluster):
 
 
 def test_visualisation_stands_in_the_menu(as_alice):
-    assert f'href="{PAGE}"' in as_alice.get("/").content.decode()
+    assert f'href="{PAGE}"' in as_alice.get("/experiments/").content.decode()
 
 
 def test_visualisation_offers_runs_that_have_something_to_show(as_alice, alice, cluster, run):

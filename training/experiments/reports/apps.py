@@ -11,7 +11,7 @@ class ReportsConfig(AppConfig):
         from accounts.access import ownership, sharing
         from accounts.access.permissions import Action
         from aiplatform.frame import navigation as side_bar
-        from aiplatform.lib import search
+        from aiplatform.lib import palette, search
         from training.experiments.reports import navigation
         from training.experiments.reports.models import Report
 
@@ -27,6 +27,7 @@ class ReportsConfig(AppConfig):
             )
         )
         ownership.register(ownership.Owned("reports", _("Reports"), Report, named=False))
+        palette.register(palette.Command("reports.new", _("New report"), "plus", Action.TRAINING_SUBMIT, "reports:new"))
         find = search.in_rows(Report, "title", "reports:detail", "-updated_at")
         search.register("report", _("Report"), "file", needs=Action.TRAINING_VIEW, find=find)
-        side_bar.register(side_bar.Source("work", navigation.entries))
+        side_bar.register(navigation.tabs)

@@ -13,7 +13,7 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from training.experiments.reports import panels
 from training.experiments.reports.panels import Panel
 
-LONGEST_BYTES, MOST_LINES, MOST_PANELS = 200_000, 5000, 20
+LONGEST_BYTES, MAX_LINES, MAX_PANELS = 200_000, 5000, 20
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def check(text: str, user: User) -> Sequence[Panel]:
             message = _("A report can have at most %(most)s kB. Split it in two.") % {"most": LONGEST_BYTES // 1000}
             raise Invalid(message, field="text")
     with refusals:
-        if text.count("\n") >= MOST_LINES:
-            message = _("A report can have at most %(most)s lines. Split it in two.") % {"most": MOST_LINES}
+        if text.count("\n") >= MAX_LINES:
+            message = _("A report can have at most %(most)s lines. Split it in two.") % {"most": MAX_LINES}
             raise Invalid(message, field="text")
     refusals.end()
     good: list[Panel] = []
@@ -65,8 +65,8 @@ def check(text: str, user: User) -> Sequence[Panel]:
             panels.check(block, user)
             good.append(block)
     with refusals:
-        if len(blocks) > MOST_PANELS:
+        if len(blocks) > MAX_PANELS:
             message = _("A report can have at most %(most)s panels; this one has %(there)s.")
-            raise Invalid(message % {"most": MOST_PANELS, "there": len(blocks)}, field="text")
+            raise Invalid(message % {"most": MAX_PANELS, "there": len(blocks)}, field="text")
     refusals.end()
     return good

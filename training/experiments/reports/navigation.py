@@ -1,4 +1,4 @@
-"""What the side bar shows of reports."""
+"""Navigation tab of reports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from aiplatform.frame.navigation import Tab
 
 
-def entries() -> list[Entry]:
-    """The list of reports, below the table of runs."""
-    return [Entry(_("Reports"), "file", reverse("reports:list"), Action.TRAINING_VIEW, order=45)]
+def tabs() -> list[Tab]:
+    """Return the tab of the reports."""
+    return [Tab("experiments", _("Reports"), reverse("reports:list"), Action.TRAINING_VIEW, order=40, icon="file-text")]

@@ -24,7 +24,7 @@ from training.experiments.reports.fields import Read
 from training.programs import request_text
 
 RUNS, CURVES, SCATTER, FIGURE = "runs", "curves", "scatter", "figure"
-MOST_ROWS, MOST_DOTS, MOST_NAMED = 100, 500, 100
+MAX_ROWS, MAX_POINTS, MAX_NAMED = 100, 500, 100
 MAX_LENGTH = 10_000  # characters of one panel
 
 _WHICH: dict[str, Read] = {
@@ -36,15 +36,15 @@ _WHICH: dict[str, Read] = {
 KINDS: dict[str, Mapping[str, Read]] = {
     RUNS: {
         **_WHICH,
-        "runs": fields.numbers(MOST_NAMED),
-        "columns": fields.words(table.MOST_COLUMNS),
-        "limit": fields.integer(1, MOST_ROWS),
+        "runs": fields.numbers(MAX_NAMED),
+        "columns": fields.words(table.MAX_COLUMNS),
+        "limit": fields.integer(1, MAX_ROWS),
     },
     CURVES: {
         **_WHICH,
-        "runs": fields.numbers(comparison.MOST_RUNS),
-        "limit": fields.integer(1, comparison.MOST_RUNS),
-        "keys": fields.words(comparison.MOST_KEYS),
+        "runs": fields.numbers(comparison.MAX_RUNS),
+        "limit": fields.integer(1, comparison.MAX_RUNS),
+        "keys": fields.words(comparison.MAX_KEYS),
         "axis": fields.one_of(*comparison.AXES),
         "smoothing": fields.share(0.99),
         "log": fields.flag,
@@ -52,21 +52,21 @@ KINDS: dict[str, Mapping[str, Read]] = {
     },
     SCATTER: {
         **_WHICH,
-        "runs": fields.numbers(MOST_NAMED),
-        "limit": fields.integer(1, MOST_DOTS),
+        "runs": fields.numbers(MAX_NAMED),
+        "limit": fields.integer(1, MAX_POINTS),
         "x": fields.number_column,
         "y": fields.number_column,
         "colour": fields.text(fields.LONGEST_COLUMN),
         "log_x": fields.flag,
         "log_y": fields.flag,
     },
-    FIGURE: {**_WHICH, "runs": fields.numbers(MOST_NAMED), "value": fields.number_column},
+    FIGURE: {**_WHICH, "runs": fields.numbers(MAX_NAMED), "value": fields.number_column},
 }
 NEEDED = {RUNS: (), CURVES: ("keys",), SCATTER: ("x", "y"), FIGURE: ("value",)}
 DEFAULTS: dict[str, Mapping[str, Any]] = {
     RUNS: {"limit": 20},
-    CURVES: {"limit": comparison.MOST_RUNS, "axis": "step", "smoothing": 0.0, "log": False, "group_by": ""},
-    SCATTER: {"limit": MOST_DOTS, "colour": "", "log_x": False, "log_y": False},
+    CURVES: {"limit": comparison.MAX_RUNS, "axis": "step", "smoothing": 0.0, "log": False, "group_by": ""},
+    SCATTER: {"limit": MAX_POINTS, "colour": "", "log_x": False, "log_y": False},
     FIGURE: {},
 }
 

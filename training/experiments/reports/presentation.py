@@ -60,7 +60,7 @@ def show(
     for number, part in enumerate(documents.parts(text), 1):
         shown.panels = number
         late = number > first and (time.monotonic() - begun > BUDGET_S or long > BUDGET_CHARS)
-        if number < first or late or number > documents.MOST_PANELS:
+        if number < first or late or number > documents.MAX_PANELS:
             shown.late += 1
             fences[part.line] = _page("reports/_late.html", {"number": number, "linked": on_page and not apart})
         elif isinstance(part, Broken):

@@ -135,9 +135,9 @@ def _sent_text(request: SignedInRequest) -> str:
 def _initial_text(request: SignedInRequest) -> str:
     """Return the initial text for the parameters of the address."""
     query = request.GET
-    numbers = [number for text in query.getlist("run")[: comparison.MOST_RUNS] if (number := ids.number(text))]
+    numbers = [number for text in query.getlist("run")[: comparison.MAX_RUNS] if (number := ids.number(text))]
     if numbers:
-        return initial_panels.of_runs(numbers, query.getlist("key")[: comparison.MOST_KEYS])
+        return initial_panels.of_runs(numbers, query.getlist("key")[: comparison.MAX_KEYS])
     if any(name in query for name in ("filter", "column", "sort")):
         return initial_panels.of_table(query.get("filter", ""), query.getlist("column"), query.get("sort", ""))
     return ""

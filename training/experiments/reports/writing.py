@@ -16,7 +16,7 @@ from training.experiments.reports import documents
 from training.experiments.reports.models import Report, ReportVersion
 from workers.core.clock import now
 
-MOST_REPORTS, LONGEST_TITLE = 500, 150
+MAX_REPORTS, LONGEST_TITLE = 500, 150
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what would break a title into lines, or steer a terminal
 
 
@@ -60,8 +60,8 @@ def create(*, user: User, title: str, text: str = "", visibility: str = Visibili
     """
     text = _plain(text)
     check(user=user, title=title, text=text, visibility=visibility)
-    if Report.objects.filter(owner=user).count() >= MOST_REPORTS:
-        raise TooMany(_("You have %(most)s reports. Delete one that you no longer need.") % {"most": MOST_REPORTS})
+    if Report.objects.filter(owner=user).count() >= MAX_REPORTS:
+        raise TooMany(_("You have %(most)s reports. Delete one that you no longer need.") % {"most": MAX_REPORTS})
     report = Report.objects.create(title=title.strip(), owner=user, author=user, text=text, visibility=visibility)
     _create_version(report, user)
     return report

@@ -36,7 +36,7 @@ from workers.jobs.output import files as outputs
 
 FOLDER = "mlflow"  # below the outputs of a job
 OWN = "tracking"  # below the data root, of what belongs to no job
-DEEPEST, MOST_FILES, MOST_LISTED = 32, 20_000, 5000
+DEEPEST, MAX_FILES, MAX_LISTED = 32, 20_000, 5000
 BLOCK = 1 << 20
 Parts = tuple[bytes, ...]
 
@@ -193,8 +193,8 @@ def _root(owner: Owner) -> tuple[Path, Parts]:
 
 
 def _require_room(owner: Owner, size_bytes: int) -> None:
-    if owner.row.files >= MOST_FILES:
-        raise NoRoom(_("A run can have at most %(most)s files. Send them as one archive.") % {"most": MOST_FILES})
+    if owner.row.files >= MAX_FILES:
+        raise NoRoom(_("A run can have at most %(most)s files. Send them as one archive.") % {"most": MAX_FILES})
     if disk.has_no_room(Path(settings.DATA_ROOT)):
         raise disk.DiskFull()
     if owner.job is None and env.TRACKING_QUOTA_BYTES and used_by(owner.user) + size_bytes > env.TRACKING_QUOTA_BYTES:
@@ -255,7 +255,7 @@ def listed(owner: Owner, parts: Parts) -> list[Entry]:
                 if (is_folder or stat.S_ISREG(info.st_mode)) and not _is_partial(name):
                     text = outputs.readable(os.fsdecode(name))
                     entries.setdefault(text, Entry(text, is_folder, 0 if is_folder else info.st_size))
-                if len(entries) >= MOST_LISTED:
+                if len(entries) >= MAX_LISTED:
                     break
     return sorted(entries.values(), key=lambda entry: entry.name)
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid
 
-LONGEST, MOST = 4000, 40
+LONGEST, MAX_COMPARISONS = 4000, 40
 ATTRIBUTE, METRIC, PARAM, TAG = "attribute", "metric", "param", "tag"
 _KINDS = {
     "attribute": ATTRIBUTE, "attributes": ATTRIBUTE, "attr": ATTRIBUTE, "run": ATTRIBUTE,
@@ -65,8 +65,9 @@ def parse(text: str) -> list[Comparison]:
         if comparisons:
             reader.word("AND")
         comparisons.append(reader.comparison())
-        if len(comparisons) > MOST:
-            raise Invalid(_("A filter can have at most %(most)s comparisons.") % {"most": MOST}, field="filter")
+        if len(comparisons) > MAX_COMPARISONS:
+            message = _("A filter can have at most %(most)s comparisons.") % {"most": MAX_COMPARISONS}
+            raise Invalid(message, field="filter")
     return comparisons
 
 
@@ -77,7 +78,7 @@ def parse_orders(texts: Sequence[str]) -> list[Order]:
         Invalid: one says something else.
     """
     orders = []
-    for text in texts[:MOST]:
+    for text in texts[:MAX_COMPARISONS]:
         reader = _Reader(_tokens(text[:LONGEST]), text)
         kind, key = reader.name()
         direction = "ASC" if reader.ended else reader.word("ASC", "DESC")

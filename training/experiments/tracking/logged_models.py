@@ -17,7 +17,7 @@ from training.experiments.tracking.models import Experiment, LoggedModel
 
 STATES = ("LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY", "LOGGED_MODEL_UPLOAD_FAILED")
 OLD_NUMBERS = {1: STATES[0], 2: STATES[1], 3: STATES[2]}  # as protobuf counts them
-MOST_FACTS, MOST_METRICS = 1000, 1000
+MAX_FACTS, MAX_METRICS = 1000, 1000
 
 
 def create(
@@ -108,7 +108,7 @@ def of_experiments(caller: Caller, chosen: Sequence[Experiment]) -> list[LoggedM
     for experiment in chosen:
         rows |= LoggedModel.objects.filter(owner=experiment.owner, experiment=experiment.name)
     mine = rows if caller.token else rows & LoggedModel.objects.visible_to(caller.user)
-    return list(mine.select_related("owner", "run").order_by("-pk")[:MOST_FACTS])
+    return list(mine.select_related("owner", "run").order_by("-pk")[:MAX_FACTS])
 
 
 def note_metrics(caller: Caller, run: Run, reported: Sequence[Body]) -> None:
@@ -123,7 +123,7 @@ def note_metrics(caller: Caller, run: Run, reported: Sequence[Body]) -> None:
             model = LoggedModel.objects.select_for_update().get(pk=model.pk)
             by_name = {_name(metric): metric for metric in model.metrics}
             by_name |= {_name(metric): metric for metric in (_metric(run, uid, row) for row in rows)}
-            model.metrics = list(by_name.values())[:MOST_METRICS]
+            model.metrics = list(by_name.values())[:MAX_METRICS]
             model.save(update_fields=["metrics", "updated_at"])
 
 
@@ -142,6 +142,6 @@ def _name(metric: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def _bounded(facts: dict[str, str]) -> dict[str, str]:
-    if len(facts) > MOST_FACTS:
-        raise Invalid(_("A model can have at most %(most)s of these.") % {"most": MOST_FACTS})
+    if len(facts) > MAX_FACTS:
+        raise Invalid(_("A model can have at most %(most)s of these.") % {"most": MAX_FACTS})
     return facts

@@ -19,7 +19,7 @@ from training.experiments.tracking import artifacts, refusals, shapes
 from training.experiments.tracking.callers import Caller
 from training.experiments.tracking.models import LoggedModel, TrackedModel, TrackedVersion
 
-LONGEST_NAME, MOST_FACTS, MOST_VERSIONS = 250, 100, 10_000
+LONGEST_NAME, MAX_FACTS, MAX_VERSIONS = 250, 100, 10_000
 STAGES = {"none": "None", "staging": "Staging", "production": "Production", "archived": "Archived"}
 _SOURCE = re.compile(r"(runs|models|mlflow-artifacts):/(?!.*(?:\.\.|[\\%?#]))[\w./@ -]+\Z", re.ASCII)
 _ALIAS = re.compile(r"(?!latest\Z)(?!v\d+\Z)[A-Za-z0-9_-]{1,250}\Z")
@@ -99,8 +99,8 @@ def add_version(
     logged = _logged(caller, source, logged_uid)
     for _again in range(5):
         newest = TrackedVersion.objects.filter(model=model).aggregate(newest=Max("number"))["newest"] or 0
-        if newest >= MOST_VERSIONS:
-            raise Invalid(_("A model can have at most %(most)s versions.") % {"most": MOST_VERSIONS}, field="name")
+        if newest >= MAX_VERSIONS:
+            raise Invalid(_("A model can have at most %(most)s versions.") % {"most": MAX_VERSIONS}, field="name")
         try:
             with transaction.atomic():
                 return TrackedVersion.objects.create(
@@ -227,6 +227,6 @@ def _check_name(name: str) -> None:
 
 
 def _bounded(facts: dict[str, str | int]) -> dict[str, str | int]:
-    if len(facts) > MOST_FACTS:
-        raise Invalid(_("A model can have at most %(most)s of these.") % {"most": MOST_FACTS})
+    if len(facts) > MAX_FACTS:
+        raise Invalid(_("A model can have at most %(most)s of these.") % {"most": MAX_FACTS})
     return facts

@@ -1,4 +1,4 @@
-"""What the side bar shows of this room."""
+"""Navigation tab of TensorBoard."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
-from aiplatform.frame.navigation import Entry
+from aiplatform.frame.navigation import Tab
 
 
-def entries() -> list[Entry]:
-    """Training visualisation, behind trainings and commands."""
-    return [Entry(_("TensorBoard"), "chart", reverse("training:visualisation"), Action.JOBS_VIEW, order=46)]
+def tabs() -> list[Tab]:
+    """Return the tab of TensorBoard."""
+    return [
+        Tab(
+            "experiments", _("TensorBoard"), reverse("training:visualisation"), Action.JOBS_VIEW, order=30, icon="chart"
+        )
+    ]

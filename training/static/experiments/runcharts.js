@@ -6,7 +6,7 @@ import { made } from "./runcells.js";
 import { axes, entries, options, placed } from "./runfigures.js";
 import { short } from "./runtable.js";
 
-const MOST_AXES = 12;
+const MAX_AXES = 12;
 const config = JSON.parse(document.getElementById("runs-config")?.textContent ?? "{}");
 const root = /** @type {HTMLDetailsElement} */ (document.querySelector("[data-run-charts]"));
 /** @param {string} name @returns {any} */
@@ -46,7 +46,7 @@ async function load() {
   part("told").textContent = none ? t("These runs have no metric and parameter to draw.") : "";
   if (none) return;
   const { figure, across, hue } = wanted();
-  const columns = [...new Set([figure, across, ...(hue ? [hue] : []), ...others.map(([name]) => name).filter((name) => name.startsWith("params.")).slice(0, MOST_AXES)])];
+  const columns = [...new Set([figure, across, ...(hue ? [hue] : []), ...others.map(([name]) => name).filter((name) => name.startsWith("params.")).slice(0, MAX_AXES)])];
   const query = new URLSearchParams(shown.filter ? { filter: shown.filter } : {});
   if (shown.archived) query.set("archived", "true");
   const asked = `${query} ${columns}`;

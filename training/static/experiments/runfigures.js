@@ -2,7 +2,7 @@
 import { shades } from "../studies/figures.js";
 import { short } from "./runtable.js";
 
-const MOST_WORDS = 20; // of an axis
+const MAX_WORDS = 20; // of an axis
 
 /**
  * @typedef {import("./runtable.js").Column} Column
@@ -78,7 +78,7 @@ function rangeOf(column, values) {
     const [low, high] = [Math.min(...there), Math.max(...there)];
     return { name: short(column.name), type: "float", low, high, log: low > 0 && high / low >= 100 };
   }
-  return distinct.length <= MOST_WORDS ? { name: short(column.name), type: "categorical", choices: distinct.map(String).sort() } : null;
+  return distinct.length <= MAX_WORDS ? { name: short(column.name), type: "categorical", choices: distinct.map(String).sort() } : null;
 }
 
 /**

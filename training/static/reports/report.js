@@ -1,4 +1,4 @@
-// One report: printing, and the keyboard.
+// One report: printing.
 /** @type {HTMLLinkElement | null} */
 const dark = document.querySelector("#dark-theme");
 let worn = "";
@@ -11,10 +11,4 @@ window.addEventListener("beforeprint", () => {
 });
 window.addEventListener("afterprint", () => {
   if (dark) dark.media = worn;
-});
-
-document.addEventListener("keydown", (event) => {
-  const target = /** @type {Element} */ (event.target);
-  if (event.key !== "e" || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog")) return;
-  /** @type {HTMLAnchorElement | null} */ (document.querySelector("[data-report-edit]"))?.click();
 });

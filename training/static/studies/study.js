@@ -5,7 +5,7 @@ import { bars, parallel, scatter } from "./drawings.js";
 import { aligned, axisOf, axisOfValues, completed, front, history } from "./figures.js";
 
 const HEIGHT = 220;
-const MOST_CURVES = 60;
+const MAX_CURVES = 60;
 const root = /** @type {HTMLElement} */ (document.querySelector("[data-study]"));
 const data = JSON.parse(document.getElementById("study-data")?.textContent ?? "{}");
 const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
@@ -58,7 +58,7 @@ function drawHistory() {
 }
 
 function drawCurves() {
-  const shown = curves.filter(({ points }) => points.length).slice(-MOST_CURVES);
+  const shown = curves.filter(({ points }) => points.length).slice(-MAX_CURVES);
   part("curves").hidden = !shown.length;
   if (!shown.length) return;
   const tops = new Set(trials.filter((trial) => trial.best).map((trial) => trial.number));

@@ -4,7 +4,7 @@ import { opens, rows, within } from "./shapes.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const BOX = { width: 168, height: 44, gapX: 20, gapY: 40 };
-const MOST_BOXES = 150;
+const MAX_BOXES = 150;
 let drawn = 0;
 
 /** @param {string} name @param {Record<string, string | number>} [attributes] @param {string} [text] */
@@ -49,8 +49,8 @@ export function drawGraph(into, nodes, what) {
       }),
     );
     const boxes = within(nodes, scope);
-    place.replaceChildren(picture(boxes.slice(0, MOST_BOXES), go, what, said));
-    said.textContent = boxes.length > MOST_BOXES ? t("%(shown)s of %(all)s boxes are drawn.", { shown: MOST_BOXES, all: boxes.length }) : tn("%(count)s box", "%(count)s boxes", boxes.length);
+    place.replaceChildren(picture(boxes.slice(0, MAX_BOXES), go, what, said));
+    said.textContent = boxes.length > MAX_BOXES ? t("%(shown)s of %(all)s boxes are drawn.", { shown: MAX_BOXES, all: boxes.length }) : tn("%(count)s box", "%(count)s boxes", boxes.length);
     if (focus) /** @type {HTMLElement | SVGElement | null} */ (place.querySelector("[tabindex='0']"))?.focus();
   };
   go(scope, false);

@@ -10,7 +10,7 @@ const view = root.dataset.visualisation ?? "";
 const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 const SIZE = { width: 520, height: 240, top: 130 };
 const MARGIN = { left: 8, right: 64, below: 22, above: 8 };
-const MOST_RIDGES = 40;
+const MAX_RIDGES = 40;
 
 /** @typedef {{id: number, step: number, facts: any, file_url: string | null}} Item */
 /** @typedef {{run: number, of: string, name: string, steps: number, seen: number, stride: number, refused: number}} Series */
@@ -111,7 +111,7 @@ const drawers = {
     }), said);
   },
   histograms(body, found, { name }) {
-    const kept = spread(found, MOST_RIDGES);
+    const kept = spread(found, MAX_RIDGES);
     const { low, high, outlines } = ridges(kept, SIZE);
     const whole = frame(t("Histograms of %(name)s over %(count)s steps", { name, count: kept.length }));
     for (const { step, base, points } of outlines) {

@@ -178,7 +178,7 @@ class Origin:
 
     async def _learn(self, question: tuple[int, str, str], grant: Grant, names: Collection[str]) -> None:
         """Remember which cookies the server of a port sets."""
-        if len(grant.cookie_names) < published_ports.MOST_COOKIES:
+        if len(grant.cookie_names) < published_ports.MAX_COOKIES:
             await _rows(published_ports.remember_cookies)(grant.port_id, names)
             self.watch.forget(question)
 

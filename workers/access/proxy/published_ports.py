@@ -21,7 +21,7 @@ PORTS = range(40_000, 50_000)
 MAX_PORTS = 20
 MAX_SOCKET_LENGTH = 100
 MAX_PATH_LENGTH = 200
-MOST_COOKIES, LONGEST_COOKIE = 50, 100
+MAX_COOKIES, LONGEST_COOKIE = 50, 100
 
 
 class TooManyPorts(DomainError, code="too_many_ports"): ...
@@ -156,5 +156,5 @@ def remember_cookies(pk: int, names: Collection[str]) -> None:
     row = PublishedPort.objects.select_for_update().filter(pk=pk).first()
     if row is not None:
         new = [name for name in sorted(names) if name not in row.cookie_names and len(name) <= LONGEST_COOKIE]
-        row.cookie_names = [*row.cookie_names, *new][:MOST_COOKIES]
+        row.cookie_names = [*row.cookie_names, *new][:MAX_COOKIES]
         row.save(update_fields=["cookie_names"])

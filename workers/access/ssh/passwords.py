@@ -44,7 +44,7 @@ def make(job: Job, *, by: User) -> tuple[SshPassword, str]:
         NoSsh: it is switched off here.
         NotAllowed: only the owner enters a job.
         JobOver: the job has ended.
-        TooOften: more than `MOST_PER_HOUR`.
+        TooOften: more than `MAX_PER_HOUR`.
     """
     if not env.SSH_PORT:
         raise NoSsh(_("SSH is disabled. Ask an administrator to set AIP_SSH_PORT."))

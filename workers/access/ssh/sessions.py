@@ -18,7 +18,7 @@ from workers.access.ssh.querysets import SILENCE_TIMEOUT
 from workers.core.models import Job
 
 RETENTION = timedelta(days=90)
-MOST_PER_JOB, MOST_PER_PERSON = 64, 128
+MAX_SESSIONS_PER_JOB, MAX_SESSIONS_PER_USER = 64, 128
 
 
 class SessionOver(DomainError, code="session_over"):
@@ -34,7 +34,10 @@ def start(admission: Admission, *, address: str, client: str, gateway: str) -> S
             return None
         job = Job.objects.get(pk=admission.job)
         rows = SshSession.objects.open()
-        full = rows.filter(job=job).count() >= MOST_PER_JOB or rows.filter(user=user).count() >= MOST_PER_PERSON
+        full = (
+            rows.filter(job=job).count() >= MAX_SESSIONS_PER_JOB
+            or rows.filter(user=user).count() >= MAX_SESSIONS_PER_USER
+        )
         verb = "ssh_refused" if full else "ssh_entered"
         reason = {"code": "too_many_sessions"} if full else {}
         audit.record(user, verb, job, way=admission.method, fingerprint=admission.fingerprint, device=client, **reason)

@@ -13,7 +13,7 @@ from workers.core.querysets import AlarmQuerySet
 
 
 class Severity(models.TextChoices):
-    INFO = "info", _("Note")
+    INFO = "info", pgettext_lazy("severity", "Note")
     WARNING = "warning", _("Warning")
     CRITICAL = "critical", _("Critical")
 

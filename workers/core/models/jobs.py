@@ -84,7 +84,7 @@ class Job(models.Model):
     published_attempt = models.PositiveIntegerField(default=0, editable=False)  # kinds.ended() done up to here
 
     wait_code = models.CharField(max_length=30, blank=True)  # why it waits, written by the scheduler
-    wait_args = models.JSONField(default=dict, blank=True)  # figures of the sentence, see scheduler/reasons.py
+    wait_args = models.JSONField(default=dict, blank=True)  # values of its text, see wait_reasons.py
     position = models.PositiveIntegerField(null=True, blank=True)  # place in its cluster's queue, from 1
     eta = models.DateTimeField(null=True, blank=True)  # when it will probably start
     # What the program reports, by the rules of workers/jobs/output/job_progress.py.

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 REQUEST_S, CONNECT_S = 30.0, 30.0
 MAX_BYTES = 65536  # bytes of a request's head
-MOST, MOST_OF_ONE = 4096, 256  # connections at a time: of all jobs, of one
+MAX_CONNECTIONS, MAX_CONNECTIONS_PER_JOB = 4096, 256  # connections at a time: of all jobs, of one
 MAX_REFUSED = 64  # of those beyond, who are told why; each holds a file open meanwhile
 IDLE_S = 3600.0  # without a byte either way
 _MAIL = 25  # a job that sends mail is a job that was taken over
@@ -71,14 +71,14 @@ def job_of(writer: asyncio.StreamWriter) -> str:
 def take_files() -> None:
     """Let this process open as many files as it may, up to what the proxy takes at most."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4 * MOST
+    wanted = 4 * MAX_CONNECTIONS
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(hard, wanted), hard))
 
 
 def most() -> int:
     """How many connections there may be at a time: each takes two files, and others need as many."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return MOST if files == resource.RLIM_INFINITY else max(1, min(MOST, files // 4))
+    return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else max(1, min(MAX_CONNECTIONS, files // 4))
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -129,8 +129,8 @@ class Egress:
             self._count(job, -1, refused=bool(why))
 
     def _why_full(self, job: str) -> str:
-        if self._open[job] >= MOST_OF_ONE:
-            return f"This job has {MOST_OF_ONE} connections open, which is the most. Close some."
+        if self._open[job] >= MAX_CONNECTIONS_PER_JOB:
+            return f"This job has {MAX_CONNECTIONS_PER_JOB} connections open, which is the most. Close some."
         if self._open.total() >= self.most:
             return f"Jobs of this machine have {self.most} connections open, which is the most. Try again in a moment."
         return ""
@@ -256,7 +256,7 @@ async def start(egress: Egress) -> Door:
     """
     path = socket_paths.egress_folder() / socket_paths.egress().name
     path.unlink(missing_ok=True)  # jobs look into the folder, so they find the new one
-    server = await asyncio.start_unix_server(egress.serve, path, limit=MAX_BYTES, backlog=MOST)
+    server = await asyncio.start_unix_server(egress.serve, path, limit=MAX_BYTES, backlog=MAX_CONNECTIONS)
     path.chmod(0o666)
     return Door(server, path, path.stat().st_ino)
 

@@ -21,9 +21,9 @@ from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)
 
-LEAST, LIMITS_FROM = (3, 5), (7, 0)
+MIN_COMPUTE_CAPABILITY, LIMITS_FROM = (3, 5), (7, 0)
 """Compute capabilities from which MPS works, and from which it holds each client to limits of its own (Volta)."""
-MOST, MOST_BEFORE = 48, 16
+MAX_CLIENTS, MAX_CLIENTS_BEFORE_VOLTA = 48, 16
 """Clients of one daemon on a card, from Volta on and before: https://docs.nvidia.com/deploy/mps/when-to-use-mps.html"""
 
 
@@ -68,7 +68,7 @@ def _join(attempt: Attempt, part: Allocation, uid: int, tier: int, bwrap: str) -
     shares_memory = tier >= sandbox.BUBBLEWRAP
     with daemon.locked():
         daemon.ensure(uid, usable(part.node.devices.all(), tier), bwrap if shares_memory else "")
-        limit = MOST if capabilities.capability >= LIMITS_FROM else MOST_BEFORE
+        limit = MAX_CLIENTS if capabilities.capability >= LIMITS_FROM else MAX_CLIENTS_BEFORE_VOLTA
         if clients_on(daemon, part) >= limit:
             raise Unavailable(wording.message("mps.full", card=part.device.index, most=limit))
         # while the lock is held: who ends daemons without clients looks at these rows
@@ -91,7 +91,7 @@ def check_card(card: Device, tier: int) -> Sharing:
     capabilities = nvml.sharing(card.uuid)
     if capabilities is None:
         raise Unavailable(wording.message("mps.silent", card=card.index))
-    if capabilities.capability < LEAST:
+    if capabilities.capability < MIN_COMPUTE_CAPABILITY:
         has = ".".join(map(str, capabilities.capability))
         raise Unavailable(wording.message("mps.old_card", card=card.index, has=has))
     if capabilities.mode != "default":

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from accounts.http import ApiRequest
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
+from aiplatform.lib.api import StrictMixin
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet, object_action
 from workers.images.containers import logins
 from workers.images.models import RegistryLogin, Visibility
 
@@ -63,53 +58,26 @@ class LoginOut(OutMixin, serializers.ModelSerializer[RegistryLogin]):
         return str(login.message)
 
 
-class RegistryLoginViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    needs = {
-        "list": Action.JOBS_SUBMIT,
-        "retrieve": Action.JOBS_SUBMIT,
-        "create": Action.JOBS_SUBMIT,
-        "partial_update": Action.JOBS_SUBMIT,
-        "destroy": Action.JOBS_SUBMIT,
-        "test": Action.JOBS_SUBMIT,
-    }
-    serializer_class = LoginOut
+class RegistryLoginViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
+    view_permission = change_permission = Action.JOBS_SUBMIT
+    serializer_class, create_serializer_class, change_serializer_class = LoginOut, LoginIn, LoginEditIn
+    forbids_change = True
 
-    def get_queryset(self) -> Any:
-        return RegistryLogin.objects.visible_to(self.request.user).for_list()
+    def service_check(self) -> Any:
+        return logins.check if self.action == "create" else None
 
-    def _answer(self, login: RegistryLogin, status: int = 200) -> Response:
-        return Response(LoginOut(self.get_queryset().get(pk=login.pk)).data, status)
+    def create_object(self, **values: Any) -> RegistryLogin:
+        return logins.add(user=self.request.user, **values)
 
-    @extend_schema(request=LoginIn, responses={201: LoginOut})
-    def create(self, request: ApiRequest) -> Response:
-        """Keep credentials of a registry, sealed."""
-        return self._answer(
-            logins.add(user=request.user, **parse_request(LoginIn(data=request.data), logins.check)), 201
-        )
+    def change_object(self, login: RegistryLogin, **values: Any) -> RegistryLogin:
+        current = {"ca": login.ca, "visibility": login.visibility}
+        return logins.change(login=login, by=self.request.user, **current | values)
 
-    @extend_schema(request=LoginEditIn, responses=LoginOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        login = self._own(request, pk)
-        values = {"ca": login.ca, "visibility": login.visibility} | parse_request(LoginEditIn(data=request.data))
-        return self._answer(logins.change(login=login, by=request.user, **values))
-
-    @extend_schema(responses={204: None})
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
+    def delete_object(self, login: RegistryLogin) -> None:
         """Forget credentials; images that are fetched with them fail, and say why."""
-        logins.delete(login=self._own(request, pk), by=request.user)
-        return Response(status=204)
+        logins.delete(login=login, by=self.request.user)
 
-    @extend_schema(request=None, responses=LoginOut)
-    @action(detail=True, methods=["post"])
-    def test(self, request: ApiRequest, pk: str) -> Response:
+    @object_action()
+    def test(self, login: RegistryLogin) -> None:
         """Sign in at the registry with them; `works` says how that went."""
-        login = self._own(request, pk)
         logins.test(login)
-        return self._answer(login)
-
-    def _own(self, request: ApiRequest, pk: str) -> RegistryLogin:
-        """Credentials that the caller may change: 404 when they may not see them, 403 when they may only use them."""
-        login: RegistryLogin = get_object_or_404(RegistryLogin.objects.visible_to(request.user), pk=pk)
-        if not RegistryLogin.objects.editable_by(request.user).filter(pk=login.pk).exists():
-            self.permission_denied(request)
-        return login

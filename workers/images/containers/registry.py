@@ -31,7 +31,7 @@ TOTAL_TIMEOUT_S = 45.0  # for an answer, with signing in and all redirects; less
 PIECE_S = 30.0  # for each megabyte of a blob
 SIGN_IN_S = 15.0  # somebody waits for the page
 MAX_REDIRECTS = 5
-MOST_MANIFEST, MOST_TOKEN = 4 << 20, 64 << 10
+MAX_MANIFEST_BYTES, MAX_TOKEN_BYTES = 4 << 20, 64 << 10
 CHUNK = 1 << 20
 INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -94,7 +94,7 @@ class Registry:
             RegistryRefused: with what to do.
         """
         with self._get("/v2/", scope="", patience=Patience(SIGN_IN_S)) as answer:
-            answer.read(MOST_TOKEN)
+            answer.read(MAX_TOKEN_BYTES)
 
     def manifest(self, name: str, version: str) -> tuple[str, bytes]:
         """The digest and the bytes of a manifest, or of an index of manifests.
@@ -104,9 +104,9 @@ class Registry:
         """
         accept = ", ".join((*INDEXES, *MANIFESTS))
         with self._get(f"/v2/{name}/manifests/{version}", scope=name, accept=accept) as answer:
-            text = answer.read(MOST_MANIFEST + 1)
+            text = answer.read(MAX_MANIFEST_BYTES + 1)
         digest = f"sha256:{hashlib.sha256(text).hexdigest()}"
-        if len(text) > MOST_MANIFEST or (version.startswith("sha256:") and digest != version):
+        if len(text) > MAX_MANIFEST_BYTES or (version.startswith("sha256:") and digest != version):
             raise refused("checksum", self.host, what=version)
         return digest, text
 
@@ -244,7 +244,7 @@ class Registry:
         with self._response(parts, headers, patience) as answer:
             self._check_status(answer.status, "/v2/")
             try:
-                body = json.loads(answer.read(MOST_TOKEN))
+                body = json.loads(answer.read(MAX_TOKEN_BYTES))
                 token = str(body.get("token") or body["access_token"])
                 if not (token.isascii() and token.isprintable()):  # it goes into a header
                     raise ValueError

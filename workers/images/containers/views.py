@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.lib.ordering import ListPage, Ordering
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.objects.filters import ObjectFilters
+from aiplatform.objects.pages import ObjectPages, action
+from aiplatform.objects.tables import Column, Table
 from workers.images.containers import adding, logins
 from workers.images.containers.forms import ContainerForm, LoginEditForm, LoginForm
-from workers.images.models import Image, RegistryLogin
+from workers.images.models import RegistryLogin
 
 
 @needs(Action.JOBS_SUBMIT)
@@ -29,77 +35,72 @@ def new(request: SignedInRequest) -> HttpResponse:
     return render(request, "images/container.html", {"form": form}, status=422 if form.errors else 200)
 
 
-@needs(Action.JOBS_SUBMIT)
-@require_POST
-def look_up(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Look a container image up again."""
-    rows = Image.objects.editable_by(request.user).filter(kind=Image.Kind.CONTAINER)
-    image = get_object_or_404(rows, pk=pk)
-    with errors_as_messages(request):
-        adding.look_up_again(image)
-    return redirect("images:detail", pk)
+class LoginFilters(ObjectFilters):
+    orders = Ordering("-created", created="pk")
 
 
-@needs(Action.JOBS_SUBMIT)
-@require_safe
-def login_list(request: SignedInRequest) -> HttpResponse:
-    """Credentials that this person has or may use."""
-    rows = RegistryLogin.objects.visible_to(request.user).for_list()
-    own = set(RegistryLogin.objects.editable_by(request.user).values_list("pk", flat=True))
-    for login in rows:
-        login.is_own, login.dialog = login.pk in own, f"delete-login-{login.pk}"
-    return render(request, "images/logins.html", {"logins": rows})
+class LoginPages(ObjectPages[RegistryLogin]):
+    """Pages of the credentials that a user has or may use. They are tested whenever they are saved."""
 
+    model, filters = RegistryLogin, LoginFilters
+    namespace, basename, path = "images", "login", "credentials/"
+    url_names, url_paths = {"list": "logins", "edit": "login"}, {"edit": "<int:pk>/"}
+    view_permission = change_permission = Action.JOBS_SUBMIT
+    table = Table(
+        Column(
+            _("Registry"),
+            '{% if row.is_own %}<a href="{% url pages.names.edit row.pk %}">{{ row.host }}</a>{% else %}{{ row.host }}'
+            "{% endif %}",
+            css="main-cell mono",
+        ),
+        Column(_("Username"), "row.username|default:'–'"),
+        Column(_("Tested"), template="images/_login_tested.html"),
+        Column(_("Visible to"), "row.get_visibility_display"),
+        Column(_("Owner"), "row.owner.get_full_name"),
+        Column(pgettext_lazy("container", "Images"), "row.used", kind="num"),
+        Column(_("Actions"), template="images/_login_buttons.html", kind="actions"),
+    )
+    region, art, title = "logins", "search", pgettext_lazy("registry", "Registry credentials")
+    parents = (("images:list", pgettext_lazy("container", "Images")),)
+    lead = _(
+        "Used to download container images from private registries. Passwords are stored encrypted and never shown."
+    )
+    form_lead = _(
+        "The platform signs in to the registry with them when it downloads an image. They are tested when you save."
+    )
+    empty_text = _("No credentials yet. Public images need none.")
+    new_title, save_label = _("Add credentials"), _("Save and test")
+    table_template = "images/_login_table.html"
 
-@needs(Action.JOBS_SUBMIT)
-def login_new(request: SignedInRequest) -> HttpResponse:
-    """Keep credentials of a registry, and test them at once."""
-    form = LoginForm(request.POST or None)
-    if form.is_valid():
-        with errors_shown_on(form):
-            login = logins.add(user=request.user, **form.cleaned_data)
-            _show_result(request, login, works=logins.test(login))
-            return redirect("images:logins")
-    else:
-        check_valid_fields(form, logins.check)
-    return render(request, "images/login.html", {"form": form, "login": None}, status=422 if form.errors else 200)
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        own = set(self.rows(request, "editable_by").values_list("pk", flat=True))
+        for login in rows:
+            login.is_own = login.pk in own
+        return {}
 
+    def form(self, request: SignedInRequest, row: RegistryLogin | None = None) -> LoginForm | LoginEditForm:
+        if row is None:
+            return LoginForm(request.POST or None)
+        return LoginEditForm(request.POST or None, initial={"ca": row.ca, "visibility": row.visibility})
 
-@needs(Action.JOBS_SUBMIT)
-def login_edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Change credentials; they are tested again."""
-    login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
-    form = LoginEditForm(request.POST or None, initial={"ca": login.ca, "visibility": login.visibility})
-    if form.is_valid():
-        with errors_shown_on(form):
-            login = logins.change(login=login, by=request.user, **form.cleaned_data)
-            _show_result(request, login, works=logins.test(login))
-            return redirect("images:logins")
-    return render(request, "images/login.html", {"form": form, "login": login}, status=422 if form.errors else 200)
+    def service_check(self, request: SignedInRequest, row: RegistryLogin | None) -> Any:
+        return None if row else logins.check
 
+    def create(self, request: SignedInRequest, form: Any) -> RegistryLogin:
+        login = logins.add(user=request.user, **form.cleaned_data)
+        self.test(request, login)
+        return login
 
-@needs(Action.JOBS_SUBMIT)
-@require_POST
-def login_test(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Sign in at the registry with credentials."""
-    login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
-    _show_result(request, login, works=logins.test(login))
-    return redirect("images:logins")
+    def change(self, request: SignedInRequest, form: Any, row: RegistryLogin) -> None:
+        self.test(request, logins.change(login=row, by=request.user, **form.cleaned_data))
 
+    def remove(self, request: SignedInRequest, row: RegistryLogin) -> None:
+        logins.delete(login=row, by=request.user)
 
-@needs(Action.JOBS_SUBMIT)
-@require_POST
-def login_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete credentials, even if in use; their name must be typed."""
-    login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
-    if is_name_confirmed(request, str(login)):
-        with errors_as_messages(request):
-            logins.delete(login=login, by=request.user)
-    return redirect("images:logins")
-
-
-def _show_result(request: SignedInRequest, login: RegistryLogin, *, works: bool) -> None:
-    if works:
-        messages.success(request, _("%(host)s responds and accepts these credentials.") % {"host": login.host})
-    else:
-        messages.error(request, str(login.message))
+    @action()
+    def test(self, request: SignedInRequest, row: RegistryLogin) -> None:
+        """Sign in at the registry with credentials."""
+        if logins.test(row):
+            messages.success(request, gettext("%(host)s responds and accepts these credentials.") % {"host": row.host})
+        else:
+            messages.error(request, str(row.message))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -15,14 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from aiplatform.lib.api import StrictMixin
+from aiplatform.lib.api import StrictMixin, parse_request
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once, once_in_parts
+from aiplatform.objects.viewsets import object_action
 from workers.core.models import Job
 from workers.jobs import actions, following, more_time, stopping
 from workers.jobs.api.following import FollowIn
 from workers.jobs.api.jobs import JobViewSet
 from workers.jobs.api.more_time import MoreTimeIn, TimeRequestOut
+from workers.jobs.api.serializers import JobDetailOut
 from workers.jobs.following import Following
 
 
@@ -42,62 +41,44 @@ class StoppedOut(serializers.Serializer):
 
 
 class SteeredJobViewSet(JobViewSet):
-    """Jobs of every kind that the caller may see, with their buttons."""
+    """Jobs of every kind that the caller may see, with their buttons.
 
-    needs = {
-        **JobViewSet.needs,
-        "pause": Action.JOBS_CONTROL,
-        "continue_": Action.JOBS_CONTROL,
-        "suspend": Action.JOBS_CONTROL,
-        "stop": Action.JOBS_CONTROL,
-        "force_stop": Action.JOBS_CONTROL,
-        "finish": Action.JOBS_CONTROL,
-        "restore": Action.JOBS_CONTROL,
-        "priority": Action.JOBS_CONTROL,
-        "extend": Action.JOBS_CONTROL,
-        "follow": Action.JOBS_CONTROL,
-        "stop_many": Action.TASKS_MANAGE,
-    }
+    202 is answered because what follows is reported in the state of the job.
+    """
+
+    needs = {**JobViewSet.needs, "stop_many": Action.TASKS_MANAGE}
+    serializer_class = JobDetailOut
+    reach = {"force_stop": "visible_to"}
 
     @extend_schema(operation_id="v1_jobs_stop_many", request=StopManyIn, responses=StoppedOut)
     @action(detail=False, methods=["post"], url_path="stop")
     @once_in_parts
     def stop_many(self, request: Request) -> Response:
         """End up to 500 jobs at once, for operators. Those that had ended are counted, unknown ones passed over."""
-        requested = StopManyIn(data=request.data)
-        requested.is_valid(raise_exception=True)
-        user: Any = request.user
-        return Response(StoppedOut(stopping.stop_many(by=user, numbers=requested.validated_data["jobs"])).data)
+        numbers = parse_request(StopManyIn(data=request.data))["jobs"]
+        return Response(StoppedOut(stopping.stop_many(by=self.request.user, numbers=numbers)).data)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    @once
-    def pause(self, request: Request, pk: str) -> Response:
+    @object_action(status=202, once=True)
+    def pause(self, job: Job) -> None:
         """Pause it: memory is kept, computing stops."""
-        return self._request(actions.pause)
+        actions.pause(job, by=self.request.user)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"], url_path="continue")
-    @once
-    def continue_(self, request: Request, pk: str) -> Response:
+    @object_action(status=202, once=True, url_path="continue")
+    def continue_(self, job: Job) -> None:
         """Let a paused job go on."""
-        return self._request(actions.resume)
+        actions.resume(job, by=self.request.user)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    @once
-    def suspend(self, request: Request, pk: str) -> Response:
+    @object_action(status=202, once=True)
+    def suspend(self, job: Job) -> None:
         """Let it save and give its devices back; it waits, paused, until it is continued."""
-        return self._request(actions.suspend)
+        actions.suspend(job, by=self.request.user)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    @once
-    def stop(self, request: Request, pk: str) -> Response:
+    @object_action(status=202, once=True)
+    def stop(self, job: Job) -> None:
         """End it at once."""
-        return self._request(actions.stop)
+        actions.stop(job, by=self.request.user)
 
-    @extend_schema(request=None)
+    @extend_schema(request=None, responses={202: JobDetailOut})
     @action(detail=True, methods=["post"], url_path="force-stop")
     @once
     def force_stop(self, request: Request, pk: str) -> Response:
@@ -106,65 +87,37 @@ class SteeredJobViewSet(JobViewSet):
         For operators, and for those in charge of its cluster. Where a machine of the job does not answer, the request
         is kept and `sentence` says so.
         """
-        user: Any = request.user
-        job = Job.objects.forcible_by(user).filter(pk=pk).first()
+        job = Job.objects.forcible_by(self.request.user).filter(pk=pk).first()
         if job is None:
             self.get_object()
             raise NotAllowed(_("Only operators and administrators of its cluster can force-stop a job."))
-        return Response(self.get_serializer(actions.force_stop(job, by=user)).data, status=202)
+        return Response(self.get_serializer(actions.force_stop(job, by=self.request.user)).data, status=202)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    @once
-    def finish(self, request: Request, pk: str) -> Response:
+    @object_action(status=202, once=True)
+    def finish(self, job: Job) -> None:
         """End it now and keep the result."""
-        return self._request(actions.finish)
+        actions.finish(job, by=self.request.user)
 
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    @once
-    def restore(self, request: Request, pk: str) -> Response:
+    @object_action(status=202, once=True)
+    def restore(self, job: Job) -> None:
         """Queue it again from its newest checkpoint."""
-        return self._request(actions.restore)
+        actions.restore(job, by=self.request.user)
 
-    @extend_schema(request=PriorityIn)
-    @action(detail=True, methods=["post"])
-    def priority(self, request: Request, pk: str) -> Response:
+    @object_action(PriorityIn, status=202)
+    def priority(self, job: Job, priority: int) -> None:
         """Give a waiting job another priority: 0 to 99, or 100 for urgent."""
-        self._own()
-        requested = PriorityIn(data=request.data)
-        requested.is_valid(raise_exception=True)
-        return self._request(partial(actions.prioritise, priority=requested.validated_data["priority"]))
+        actions.prioritise(job, priority=priority, by=self.request.user)
 
-    @extend_schema(request=FollowIn)
-    @action(detail=True, methods=["post"])
-    def follow(self, request: Request, pk: str) -> Response:
+    @object_action(FollowIn, status=202)
+    def follow(self, job: Job, **values: Any) -> None:
         """Let a waiting job follow these jobs, instead of those that it followed before."""
-        self._own()
-        requested = FollowIn(data=request.data)
-        requested.is_valid(raise_exception=True)
-        return self._request(lambda job, by: following.change(job, Following(**requested.validated_data), by=by))
+        following.change(job, Following(**values), by=self.request.user)
 
     @extend_schema(request=MoreTimeIn, responses={201: TimeRequestOut})
     @action(detail=True, methods=["post"])
     @once
     def extend(self, request: Request, pk: str) -> Response:
         """Ask for more run time: {"hours", "reason"}. Those in charge of the cluster decide."""
-        user: Any = request.user
-        job = self._own()
-        sent = MoreTimeIn(data=request.data)
-        sent.is_valid(raise_exception=True)
-        return Response(TimeRequestOut(more_time.request_time(job, by=user, **sent.validated_data)).data, status=201)
-
-    def _request(self, act: Callable[..., Any]) -> Response:
-        """Write the request; 202, because what follows is reported in the job's state."""
-        act(self._own(), by=self.request.user)
-        return Response(self.get_serializer(self.get_object()).data, status=202)
-
-    def _own(self) -> Job:
-        """The job, for those who may steer it: before anything that was sent is looked at."""
-        user: Any = self.request.user
-        job: Job = self.get_object()
-        if not Job.objects.editable_by(user).filter(pk=job.pk).exists():
-            raise Http404
-        return job
+        job = self.get_object()
+        values = parse_request(MoreTimeIn(data=request.data))
+        return Response(TimeRequestOut(more_time.request_time(job, by=self.request.user, **values)).data, status=201)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once_in_parts
+from aiplatform.objects.viewsets import ObjectViewSet
 from workers.core.models import JobArray
 from workers.jobs import arrays
 
@@ -42,22 +39,15 @@ class StopArrayOut(serializers.Serializer):
     requested = serializers.IntegerField()
 
 
-class ArrayViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ArrayViewSet(ObjectViewSet):
     """Arrays of jobs that the caller may see, newest first."""
 
-    needs = {"list": Action.JOBS_VIEW, "retrieve": Action.JOBS_VIEW, "stop": Action.JOBS_CONTROL}
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_CONTROL
     serializer_class = ArrayOut
-    queryset = JobArray.objects.none()
-
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = JobArray.objects.visible_to(user).select_related("owner", "cluster")
-        return rows.editable_by(user) if self.action == "stop" else rows
 
     @extend_schema(request=None, responses={202: StopArrayOut})
     @action(detail=True, methods=["post"])
     @once_in_parts
     def stop(self, request: Request, pk: str) -> Response:
         """End all of its jobs that have not ended: {"requested"} of them."""
-        user: Any = request.user
-        return Response({"requested": arrays.stop(self.get_object(), by=user)}, status=202)
+        return Response({"requested": arrays.stop(self.get_object(), by=self.request.user)}, status=202)

@@ -4,65 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils.translation import gettext as _
+from django_filters import Filter
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from aiplatform.lib import queries, search
-from aiplatform.lib.api import NumberedViewSet
-from aiplatform.lib.errors import Invalid
-from workers.core.models import Job
+from aiplatform.lib import queries
+from aiplatform.objects.filters import Choice, Number, ObjectFilters, Words
+from aiplatform.objects.viewsets import ObjectViewSet
 from workers.core.states import JobState
 from workers.jobs import job_page, queue
 from workers.jobs.api.serializers import EventOut, JobDetailOut, JobOut
 from workers.jobs.orders import ORDERING
 
 
-class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """Jobs of every kind that the caller may see."""
+def _in_state(rows: Any, _name: str, state: str) -> Any:
+    return rows.filter(ended_at=None) if state == "live" else rows.filter(state=state)
 
-    needs = {
-        "list": Action.JOBS_VIEW,
-        "retrieve": Action.JOBS_VIEW,
-        "events": Action.JOBS_VIEW,
-        "queue": Action.JOBS_VIEW,
-    }
-    asks = {
-        "queue": ("cluster", "mine"),
-        "list": ("state", "kind", "cluster", "array", "search"),
-    }
+
+class JobFilters(ObjectFilters):
+    """`live` is every state before the end; `search` finds names."""
+
+    state = Choice("state", [("live", "live"), *JobState.choices], method=_in_state)
+    kind = Filter("kind")
+    cluster = Number("cluster")
+    array = Number("array")
+    search = Words("name")
     orders = ORDERING
-    queryset = Job.objects.none()
+
+
+class JobViewSet(ObjectViewSet):
+    """Jobs of every kind that the caller may see, newest first."""
+
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_CONTROL
+    needs = {"events": Action.JOBS_VIEW, "queue": Action.JOBS_VIEW}
+    asks = {"queue": ("cluster", "mine")}
+    serializer_class, list_serializer_class = JobDetailOut, JobOut
+    filters = JobFilters
 
     def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        return job_page.with_places(Job.objects.visible_to(user))
+        return job_page.with_places(super().get_queryset())
 
-    def get_serializer_class(self) -> type[JobOut]:
-        return JobOut if self.action == "list" else JobDetailOut
-
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Newest first. Filters: `state` (also `live`), `kind`, `cluster`, `array` (ids), `search` (in the name)."""
-        params = queries.read_filters(request)
-        rows = self.get_queryset()
-        if params.get("state") == "live":
-            rows = rows.filter(ended_at=None)
-        elif "state" in params:
-            if params["state"] not in JobState.values:
-                raise Invalid(_("Unknown state %(name)s.") % {"name": params["state"][:30]})
-            rows = rows.filter(state=params["state"])
-        if "kind" in params:
-            rows = rows.filter(kind=params["kind"])
-        if "cluster" in params:
-            rows = rows.filter(cluster=queries.read_int(params, "cluster"))
-        if "array" in params:
-            rows = rows.filter(array=queries.read_int(params, "array"))
-        rows = search.filter_by_text(rows, params.get("search", ""), "name")
-        return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
-
+    @extend_schema(responses=OpenApiTypes.OBJECT)
     @action(detail=False, url_path="queue", pagination_class=None, filter_backends=[])
     def queue(self, request: Request) -> Response:
         """The whole queue of the caller's clusters in order: {"waiting": […], "total"}; at most 300 are listed.
@@ -76,7 +62,8 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         entries, total = queue.waiting(user, cluster=queries.read_int(params, "cluster"), mine=mine)
         return Response({"waiting": [_entry(entry) for entry in entries], "total": total})
 
-    @action(detail=True)
+    @extend_schema(responses=EventOut(many=True))
+    @action(detail=True, pagination_class=None)
     def events(self, request: Request, pk: str) -> Response:
         """What happened to the job, newest first."""
         return Response(EventOut(job_page.events(self.get_object()), many=True).data)

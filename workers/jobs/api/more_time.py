@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin
+from aiplatform.lib.api import StrictMixin
+from aiplatform.objects.filters import Choice, Number, ObjectFilters
+from aiplatform.objects.viewsets import ObjectViewSet, object_action
 from workers.core.models import TimeRequest
 from workers.jobs import more_time
 
@@ -54,36 +50,26 @@ class AnswerIn(StrictMixin, serializers.Serializer[Any]):
     word = serializers.CharField(max_length=300, required=False, allow_blank=True, default="")
 
 
-class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class RequestFilters(ObjectFilters):
+    answer = Choice("answer", TimeRequest.Answer.choices)
+    cluster = Number("job__cluster")
+    job = Number("job")
+
+
+class RequestViewSet(ObjectViewSet):
+    """Requests about the caller's own jobs, and those that the caller may answer."""
+
+    view_permission, change_permission = Action.JOBS_VIEW, Action.CLUSTER_ADMINISTER
+    filters = RequestFilters
+    reach = {"give_answer": "answerable_by"}
+
+
+class TimeRequestViewSet(RequestViewSet):
     """Requests for more run time: about the caller's own jobs, and those the caller may answer."""
 
-    needs = {"list": Action.JOBS_VIEW, "retrieve": Action.JOBS_VIEW, "answer": Action.CLUSTER_ADMINISTER}
-    asks = {"list": ("answer", "cluster", "job")}
     serializer_class = TimeRequestOut
-    queryset = TimeRequest.objects.none()
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = TimeRequest.objects.visible_to(user).select_related("job__owner", "job__cluster", "answered_by")
-        if self.action == "answer":
-            rows = rows.answerable_by(user)
-        if self.action == "list":
-            params = queries.read_filters(self.request)
-            if "answer" in params:
-                rows = rows.filter(answer=params["answer"])
-            if "cluster" in params:
-                rows = rows.filter(job__cluster=queries.read_int(params, "cluster"))
-            if "job" in params:
-                rows = rows.filter(job=queries.read_int(params, "job"))
-        return rows
-
-    @extend_schema(request=AnswerIn, responses=TimeRequestOut)
-    @action(detail=True, methods=["post"])
-    def answer(self, request: Request, pk: str) -> Response:
+    @object_action(AnswerIn, url_path="answer", url_name="answer")
+    def give_answer(self, row: TimeRequest, **values: Any) -> None:
         """Grant or deny. What is granted counts at once, also for a job that runs."""
-        user: Any = request.user
-        row = self.get_object()
-        sent = AnswerIn(data=request.data)
-        sent.is_valid(raise_exception=True)
-        answered = more_time.answer(row, by=user, **sent.validated_data)
-        return Response(TimeRequestOut(answered).data)
+        more_time.answer(row, by=self.request.user, **values)

@@ -26,69 +26,45 @@ MIN_SEEN_BYTES, MAX_RANKS = 4096, 32
 MAX_SHOWN = 3
 
 LABELS = {
-    "card_memory": Wording(
-        _("Out of GPU memory. Use a smaller batch or image size, or request a larger share.")
+    "card_memory": _("Out of GPU memory. Use a smaller batch or image size, or request a larger share."),
+    "memory": _(
+        "The job exceeded its memory limit. Request more memory, or load less at once, with fewer data workers."
     ),
-    "memory": Wording(
-        _("The job exceeded its memory limit. Request more memory, or load less at once, with fewer data workers.")
+    "python_memory": _("The program ran out of memory. Load less at once, or request more memory."),
+    "shared_memory": _("A data worker ran out of shared memory. Use fewer data workers, or request more memory."),
+    "disk_full": _("A disk or quota is full. Delete files that are not needed, and run the job again."),
+    "module_missing": _(
+        "The Python package %(name)s is missing. Choose an image that contains it, or install it with pip."
     ),
-    "python_memory": Wording(_("The program ran out of memory. Load less at once, or request more memory.")),
-    "shared_memory": Wording(
-        _("A data worker ran out of shared memory. Use fewer data workers, or request more memory.")
+    "program_missing": _("Program %(name)s not found. Correct the name, or choose an image that contains it."),
+    "file_missing": _("File %(path)s not found. Datasets are below AIP_DATASET_DIR, your files in the working folder."),
+    "label_range": _("A GPU operation failed, usually because of a label beyond the number of classes. Compare both."),
+    "card_unsupported": _(
+        "This build of PyTorch does not support the GPU. Choose an image with a newer engine, or another kind of GPU."
     ),
-    "disk_full": Wording(_("A disk or quota is full. Delete files that are not needed, and run the job again.")),
-    "module_missing": Wording(
-        _("The Python package %(name)s is missing. Choose an image that contains it, or install it with pip.")
+    "card_lost": _("A GPU failed. Restore the job on another node, and inform an operator."),
+    "mps_failed": _("The MPS daemon of its GPU failed. Restore the job; its program did not cause the failure."),
+    "mps_full": _("The GPU has reached its maximum of MPS clients. Start fewer processes, or request a whole GPU."),
+    "mps_shared": _(
+        "The job shared its GPU by MPS, where a fault of one program ends all of them: another job of the "
+        "same user may have caused it. Restore it; if it fails again, request a whole GPU."
     ),
-    "program_missing": Wording(
-        _("Program %(name)s not found. Correct the name, or choose an image that contains it.")
+    "machines_apart": _("The nodes timed out waiting for one another. Check the log of each node for the first error."),
+    "thread_left": _(
+        "The program ended while one of its threads was still running. In distributed programs, each "
+        "process must call torch.distributed.destroy_process_group() last."
     ),
-    "file_missing": Wording(
-        _("File %(path)s not found. Datasets are below AIP_DATASET_DIR, your files in the working folder.")
+    "port_taken": _(
+        "A port the program listens on is already in use. Choose another one, or use the port in AIP_PORT."
     ),
-    "label_range": Wording(
-        _("A GPU operation failed, usually because of a label beyond the number of classes. Compare both.")
-    ),
-    "card_unsupported": Wording(
-        _(
-            "This build of PyTorch does not support the GPU. Choose an image with a newer engine, or another "
-            "kind of GPU."
-        )
-    ),
-    "card_lost": Wording(_("A GPU failed. Restore the job on another node, and inform an operator.")),
-    "mps_failed": Wording(
-        _("The MPS daemon of its GPU failed. Restore the job; its program did not cause the failure.")
-    ),
-    "mps_full": Wording(
-        _("The GPU has reached its maximum of MPS clients. Start fewer processes, or request a whole GPU.")
-    ),
-    "mps_shared": Wording(
-        _(
-            "The job shared its GPU by MPS, where a fault of one program ends all of them: another job of the "
-            "same user may have caused it. Restore it; if it fails again, request a whole GPU."
-        )
-    ),
-    "machines_apart": Wording(
-        _("The nodes timed out waiting for one another. Check the log of each node for the first error.")
-    ),
-    "thread_left": Wording(
-        _(
-            "The program ended while one of its threads was still running. In distributed programs, each "
-            "process must call torch.distributed.destroy_process_group() last."
-        )
-    ),
-    "port_taken": Wording(_("A port the program listens on is already in use. Choose another one, or use the "
-                            "port in AIP_PORT.")),
-    "over_disk": Wording(
-        _("The job exceeded its disk limit. Delete files that are not needed, or request a higher limit.")
-    ),
-    "over_time": Wording(_("The maximum run time was exceeded. Request a longer one, and restore the job.")),
+    "over_disk": _("The job exceeded its disk limit. Delete files that are not needed, or request a higher limit."),
+    "over_time": _("The maximum run time was exceeded. Request a longer one, and restore the job."),
     "cards_idle": Wording(
         _(
             "The GPUs computed only %(percent)s %% of the time in the last ten minutes, usually because data "
             "loading is too slow. Use more data workers or smaller images."
         ),
-        percent=number("percent"),
+        percent=number,
     ),
     "cards_wait_for_cores": Wording(
         _(
@@ -96,7 +72,8 @@ LABELS = {
             "the CPU cores were busy: data preparation is too slow. Request more cores, or prepare the images "
             "once instead of in each epoch."
         ),
-        percent=number("percent"), busy=number("busy"),
+        percent=number,
+        busy=number,
     ),
     "cards_wait_for_loader": Wording(
         _(
@@ -104,9 +81,10 @@ LABELS = {
             "each step was spent waiting for data. Use more data workers, copy the data to a local disk, or "
             "make the images smaller."
         ),
-        percent=number("percent"), share=number("share"),
+        percent=number,
+        share=number,
     ),
-}  # fmt: skip
+}
 
 _RANK = r"^(?:\[rank\d+\]: ?)?"  # how PyTorch begins the last line of a traceback, where there are several ranks
 _MARK = re.compile(r"^\[rank\d+\]: (?=\S)")  # of a command that starts several processes; their lines follow

@@ -11,7 +11,7 @@ from workers.supervisor.log_lines import PHASES
 def phases() -> list[tuple[str, str]]:
     """Each phase and its label, in their order."""
     labels = (
-        _("Workspace"),
+        pgettext("log", "Environment"),
         _("Network"),
         _("Variables"),
         pgettext("container", "Image"),

@@ -8,12 +8,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from aiplatform.frame.navigation import navigation
+from aiplatform.frame.navigation import place_below
 from aiplatform.lib import secret_names
 from aiplatform.lib.pages import needs
 from workers.core import kinds
@@ -37,6 +38,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         return redirect(f"{own_page}?tab={job_tabs.find(tab_name).name}" if tab_name else own_page)
     tab = job_tabs.find(tab_name)
     list_url = kind.list_path() if kind else ""
+    place_below(request, list_url or reverse("workers:queue"))
     context = {
         **job_page.context(job, request.user),
         **tab_context(job, request.user, tab.name),
@@ -44,7 +46,6 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "tabs": job_tabs.TABS,
         "own_page": own_page,
         "list_url": list_url,
-        "navigation": navigation(list_url or request.path, request.user.actions()),  # its list is where one is
         "list_label": kind.plural_label() if kind else "",
     }
     return render(request, "workers/job_detail.html", context)

@@ -19,7 +19,7 @@ from workers.resources.monitoring.monitor import Monitor
 
 
 class Command(BaseCommand):
-    help = "Register this node, start what was assigned to it, report what happens, act on requests."
+    help = "Register this node, start assigned jobs, report events and respond to requests."
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -18,13 +18,14 @@ log = logging.getLogger(__name__)
 
 AGAIN_S = 5.0
 TAKEN = (
-    "port=%s of address=%s cannot be listened on (%s): nobody opens terminals, ports and files of this machine's jobs"
-    " from another one. If a second platform runs here, set AIP_EXEC_PORT to a free port, the same on all machines."
+    "port=%s of address=%s cannot be opened (%s): terminals, ports and files of jobs on this node are not "
+    "available from other nodes. If a second platform runs here, set AIP_EXEC_PORT to a free port, the same on "
+    "all nodes."
 )
 
 
 class Command(BaseCommand):
-    help = "Carry terminals, ports and files of jobs to other machines, and jobs' connections to the world outside."
+    help = "Forward terminals, ports and files of jobs to other nodes, and outgoing connections of jobs."
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -67,7 +68,7 @@ async def _serve_egress(servers: list[asyncio.Server | egress.Door]) -> None:
             servers.append(await egress.start(way_out()))
         except OSError as exc:
             if str(exc) != logged:
-                log.error("egress proxy not started, jobs have no way out: %s", exc)
+                log.error("egress proxy not started, jobs have no outgoing connections: %s", exc)
             logged = str(exc)
             await asyncio.sleep(AGAIN_S)
         else:

@@ -17,22 +17,22 @@ from workers.resources.nodes.telemetry.nvml import find_probe
 
 
 class Command(BaseCommand):
-    help = "Let programs compute on a free card of this machine, taking turns and by MPS; print and keep the ratio."
+    help = "Run programs on a free GPU of this node with time slicing and with MPS; print and store the ratio."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--card", type=int, default=None, help="index of the card (default: the first free one)")
-        parser.add_argument("--clients", type=int, default=4, help="how many programs share it, 2 to 8 (default 4)")
-        parser.add_argument("--seconds", type=float, default=10.0, help="how long each round computes (default 10)")
+        parser.add_argument("--card", type=int, default=None, help="index of the GPU (default: the first free one)")
+        parser.add_argument("--clients", type=int, default=4, help="number of programs, 2 to 8 (default 4)")
+        parser.add_argument("--seconds", type=float, default=10.0, help="duration of each round (default 10)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         node = Node.objects.filter(name=settings.NODE).first()
         if node is None:
-            raise CommandError("This machine has not joined yet: start its agent first.")
+            raise CommandError("This node has not joined yet: start its agent first.")
         rows = node.devices.filter(kind=Device.Kind.GPU, used=0, health=Device.Health.OK, parent=None)
         free = set(rows.values_list("index", flat=True))
         wanted = [card for card in find_probe().cards() if card.index in free and options["card"] in (None, card.index)]
         if not wanted:
-            raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
+            raise CommandError("No such GPU is free here. Drain the node, or wait until a GPU is free.")
         arguments = {"clients": options["clients"], "seconds": options["seconds"], "folder": settings.DATA_ROOT}
         try:
             gain = mps_gain.measure(wanted[0], **arguments)
@@ -40,5 +40,5 @@ class Command(BaseCommand):
             raise CommandError(f"Nothing measured: {failed}") from failed
         context = {"card": wanted[0].index, "driver": eviction_probe.driver_version(), "at": now().isoformat()}
         mps_policy.keep_gain(node, {**asdict(gain), **context})
-        self.stdout.write(f"taking turns {gain.alone:.0f} steps/s, by MPS {gain.together:.0f} steps/s")
-        self.stdout.write(f"ratio {gain.ratio:.2f} with {gain.clients} programs on card {wanted[0].index}")
+        self.stdout.write(f"time slicing {gain.alone:.0f} steps/s, MPS {gain.together:.0f} steps/s")
+        self.stdout.write(f"ratio {gain.ratio:.2f} with {gain.clients} programs on GPU {wanted[0].index}")

@@ -22,15 +22,15 @@ ACTS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecy
 
 class Command(BaseCommand):
     help = (
-        "token: make a one-time token · list · drain NAME · undrain NAME · remove NAME · evict NAME · keep NAME · "
-        "mps-on NAME · mps-off NAME"
+        "token: create a one-time token · list · drain NAME · undrain NAME · remove NAME · evict NAME · keep "
+        "NAME · mps-on NAME · mps-off NAME"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("verb", choices=["token", "list", *ACTS])
-        parser.add_argument("name", nargs="?", help="of the machine")
-        parser.add_argument("--hours", type=int, default=24, help="how long the token may be used (default 24)")
-        parser.add_argument("--quiet", action="store_true", help="print the token alone")
+        parser.add_argument("name", nargs="?", help="name of the node")
+        parser.add_argument("--hours", type=int, default=24, help="validity of the token (default 24)")
+        parser.add_argument("--quiet", action="store_true", help="print only the token")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
             else:
                 named_node = Node.objects.filter(name=options["name"]).first()
                 if named_node is None:
-                    raise CommandError(f"There is no machine named {options['name']}.")
+                    raise CommandError(f"No node named {options['name']}.")
                 node = ACTS[options["verb"]](named_node)
                 self.stdout.write(f"{node.name}: {node.state}")
         except DomainError as refusal:
@@ -53,5 +53,5 @@ class Command(BaseCommand):
         if quiet:
             self.stdout.write(secret)
             return
-        self.stdout.write(f"On the further machine, within {hours} h (the token is shown this once):\n")
+        self.stdout.write(f"On the new node, within {hours} h (the token is shown only once):\n")
         self.stdout.write(f"  {lifecycle.join_command(secret, env.BASE_URL)}")

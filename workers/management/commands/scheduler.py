@@ -15,7 +15,7 @@ from workers.scheduling.loop import Scheduler
 
 
 class Command(BaseCommand):
-    help = "Plan the queue: assign devices, explain why jobs wait, judge silent nodes and time limits."
+    help = "Plan the queue: assign devices, explain waiting jobs, check silent nodes and time limits."
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -26,7 +26,10 @@ MAX_DAYS = 3660.0
 
 
 class Command(BaseCommand):
-    help = "Run the planner on a workload under a virtual clock and print use, throughput, waiting and fairness."
+    help = (
+        "Run the planner on a workload with a virtual clock and print utilization, throughput, waiting times "
+        "and fairness."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -34,24 +37,28 @@ class Command(BaseCommand):
         source = parser.add_mutually_exclusive_group(required=True)
         names = ", ".join(generators.GENERATORS)
         source.add_argument("workload", nargs="?", help=f"a file of JSON lines, or a generator: {names}")
-        source.add_argument("--replay", type=Path, metavar="FILE.json", help="decide a downloaded decision again")
-        add("--weeks", type=_above_zero, help="length of a generated workload (default 12); of a file: what is counted")
-        add("--days", type=_above_zero, help="the same in days")
+        source.add_argument("--replay", type=Path, metavar="FILE.json", help="repeat a downloaded scheduling decision")
+        add(
+            "--weeks",
+            type=_above_zero,
+            help=("length of a generated workload (default 12); of a file: the counted period"),
+        )
+        add("--days", type=_above_zero, help="same in days")
         add("--seed", type=int, default=1, help="of a generated workload (default 1)")
-        add("--load", type=_above_zero, default=0.80, help="gangs: part of the cards asked for (default 0.80)")
-        add("--warm-up", type=_not_negative, metavar="DAYS", help="days at the beginning that are not counted")
-        add("--policy", action="append", choices=sorted(POLICIES), help="how to decide (default ours); may be repeated")
-        add("--nodes", type=int, help="machines (default 4)")
-        add("--cards", type=int, help="cards of each machine (default 8)")
+        add("--load", type=_above_zero, default=0.80, help="gang jobs: share of the requested GPUs (default 0.80)")
+        add("--warm-up", type=_not_negative, metavar="DAYS", help="warm-up days that are not counted")
+        add("--policy", action="append", choices=sorted(POLICIES), help="policy (default ours); can be repeated")
+        add("--nodes", type=int, help="nodes (default 4)")
+        add("--cards", type=int, help="GPUs per node (default 8)")
         for name, what in (
-            ("start-overhead", "before the first work of a job"),
-            ("restart-overhead", "before further work after a preemption"),
-            ("lost", "of work lost to a preemption"),
-            ("grace", "from a preemption to free cards"),
+            ("start-overhead", "start overhead of a job"),
+            ("restart-overhead", "restart overhead after a preemption"),
+            ("lost", "lost work per preemption"),
+            ("grace", "time from a preemption to free GPUs"),
         ):
             add(f"--{name}", type=_not_negative, metavar="SECONDS", help=f"seconds {what}")
-        add("--json", action="store_true", help="one line of JSON for each policy")
-        add("--plot", type=Path, metavar="FILE.png", help="draw cards in use and the queue over time")
+        add("--json", action="store_true", help="one line of JSON per policy")
+        add("--plot", type=Path, metavar="FILE.png", help="plot used GPUs and the queue over time")
         add("--export", type=Path, metavar="FILE.jsonl", help="write the workload to a file")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -86,8 +93,8 @@ def table(workload: workloads.Workload, rows: list[Figures]) -> Iterator[str]:
     """The lines of the table: one column for each policy."""
     setup = workload.setup
     yield (
-        f"{workload.name}: {len(workload.works)} jobs on {setup.nodes} x {setup.cards} cards, "
-        f"{rows[0].days:g} days counted; start {setup.start_overhead_s:g} s, restart {setup.restart_overhead_s:g} s, "
+        f"{workload.name}: {len(workload.works)} jobs on {setup.nodes} x {setup.cards} GPUs, {rows[0].days:g} "
+        f"days counted; start {setup.start_overhead_s:g} s, restart {setup.restart_overhead_s:g} s, "
         f"{setup.lost_s:g} s lost and {setup.grace_s:g} s grace per preemption"
     )
     lines: list[tuple[str, list[str]]] = [("", [row.policy for row in rows])]
@@ -96,22 +103,22 @@ def table(workload: workloads.Workload, rows: list[Figures]) -> Iterator[str]:
         lines.append((what, ["-" if cell is None else format(cell, form) for cell in cells]))
 
     add("utilisation, %", [100 * row.utilisation for row in rows], ".1f")
-    add("in use, hours per card and day", [row.in_use_hours_per_card_day for row in rows])
-    add("card-hours held per day", [row.card_hours_per_day for row in rows], ".1f")
-    add("jobs ended per week, without environments", [row.jobs_per_week for row in rows], ".1f")
+    add("utilization, hours per GPU and day", [row.in_use_hours_per_card_day for row in rows])
+    add("GPU-hours allocated per day", [row.card_hours_per_day for row in rows], ".1f")
+    add("jobs completed per week, without workspaces", [row.jobs_per_week for row in rows], ".1f")
     for name in (*(name for name, *_ in CLASSES), LARGE, "all"):
         figures_of = [
             [row.wait_p50_hours.get(name), row.wait_p95_hours.get(name), row.wait_max_hours.get(name)] for row in rows
         ]
         if any(three[0] is not None for three in figures_of):
-            what = f"wait p50 / p95 / max, hours, {name} cards" if name != "all" else "wait p50 / p95 / max, hours, all"
+            what = f"wait p50 / p95 / max, hours, {name} GPUs" if name != "all" else "wait p50 / p95 / max, hours, all"
             lines.append((what, [" / ".join("-" if v is None else f"{v:.1f}" for v in three) for three in figures_of]))
     add("urgent: wait p95, hours", [row.urgent_wait_p95_hours for row in rows], ".3f")
-    add("environments: longest wait, hours", [row.environment_wait_max_hours for row in rows], ".3f")
+    add("workspaces: maximum wait, hours", [row.environment_wait_max_hours for row in rows], ".3f")
     add("preemptions per week", [row.preemptions_per_week for row in rows], ".1f")
-    add("most preemptions of one job", [row.most_preemptions_of_a_job for row in rows], "d")
-    add("card-hours lost to them per week", [row.lost_card_hours_per_week for row in rows], ".1f")
-    add("fairness (Jain, people)", [row.fairness for row in rows], ".3f")
+    add("maximum preemptions of one job", [row.most_preemptions_of_a_job for row in rows], "d")
+    add("GPU-hours lost to them per week", [row.lost_card_hours_per_week for row in rows], ".1f")
+    add("fairness (Jain, users)", [row.fairness for row in rows], ".3f")
     if any(row.never_started for row in rows):
         add("jobs that never started", [row.never_started for row in rows], "d")
     first = max(len(what) for what, _ in lines)
@@ -142,10 +149,10 @@ def _workload(options: dict[str, Any]) -> workloads.Workload:
         except OSError as exc:
             raise CommandError(f"{options['workload']} cannot be read: {exc.strerror}.") from exc
         except UnicodeDecodeError as exc:
-            raise CommandError(f"{options['workload']} is no text in UTF-8.") from exc
+            raise CommandError(f"{options['workload']} is not UTF-8 text.") from exc
     if options["warm_up"] is not None:
         if options["warm_up"] * DAY >= workload.until_s:
-            raise CommandError("The warm-up leaves nothing to count.")
+            raise CommandError("The warm-up leaves no time to count.")
         workload = dataclasses.replace(workload, counted_from_s=options["warm_up"] * DAY)
     return workload
 
@@ -157,7 +164,7 @@ def _replay(path: Path) -> list[str]:
     except OSError as exc:
         raise CommandError(f"{path} cannot be read: {exc.strerror}.") from exc
     except (record.WrongRecord, ValueError) as exc:
-        raise CommandError(f"{path} is no recorded decision: {exc}.") from exc
+        raise CommandError(f"{path} is not a recorded decision: {exc}.") from exc
 
 
 def _plot(path: Path, outcomes: list[tuple[str, Outcome]]) -> None:
@@ -170,7 +177,7 @@ def _written(path: Path) -> Iterator[Path]:
     try:
         yield path
     except OSError as exc:
-        raise CommandError(f"{path} cannot be written: {exc.strerror or exc}.") from exc
+        raise CommandError(f"{path} is not writable: {exc.strerror or exc}.") from exc
 
 
 def _number(text: str) -> float:
@@ -179,17 +186,17 @@ def _number(text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return number
 
 
 def _above_zero(text: str) -> float:
     if (number := _number(text)) <= 0:
-        raise argparse.ArgumentTypeError("a number above 0, please")
+        raise argparse.ArgumentTypeError("must be a number above 0")
     return number
 
 
 def _not_negative(text: str) -> float:
     if (number := _number(text)) < 0:
-        raise argparse.ArgumentTypeError("a number not below 0, please")
+        raise argparse.ArgumentTypeError("must be a number of at least 0")
     return number

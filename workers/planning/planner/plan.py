@@ -37,7 +37,7 @@ OVERDUE_S = 60.0
 
 
 class Wait(NamedTuple):
-    """Why a job waits: `code` names a sentence of `wait_reasons.SENTENCES`, `args` fill it.
+    """Why a job waits: `code` names a text of `wait_reasons.WAIT`, `args` fill it.
 
     `position` counts from 1 over the whole queue. `eta` is an estimated start in unix seconds.
     """

@@ -101,7 +101,7 @@ export const PRINTED = PHASES[PHASES.length - 1];
 
 /** @param {string} phase */
 export function phaseWord(phase) {
-  const words = [t("Workspace"), t("Network"), t("Variables"), pgettext("container", "Image"), t("Command"), t("Program")];
+  const words = [t("Environment"), t("Network"), t("Variables"), pgettext("container", "Image"), t("Command"), t("Program")];
   return words[PHASES.indexOf(phase)];
 }
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from workers.supervisor.inside.requests import Job, Request
 
-CHUNK, MOST_WAITING, MOST_FRAME = 65536, 524288, 1 << 20
+CHUNK, MAX_WAITING_BYTES, MAX_FRAME_BYTES = 65536, 524288, 1 << 20
 FRAME = struct.Struct(">cI")
 WANTED_ENV = ("LANG", "LC_", "COLORTERM", "TERM_PROGRAM", "GIT_AUTHOR_", "GIT_COMMITTER_", "SSH_C")
 
@@ -171,7 +171,7 @@ class Conversation:
 
     def _is_full(self) -> bool:
         """Whether so much is untold that the program has to wait."""
-        return len(self.telling) >= MOST_WAITING
+        return len(self.telling) >= MAX_WAITING_BYTES
 
     def _ready(self, timeout_ms: "int | None") -> "dict[int, int]":
         """Return the events; waits for them, at most `timeout_ms`."""
@@ -179,7 +179,7 @@ class Conversation:
         wanted = {} if self._is_full() else dict.fromkeys(self.outputs, select.POLLIN)
         if self.code is None:
             wanted[self.ended] = select.POLLIN
-        asker = select.POLLIN if len(self.waiting) < MOST_WAITING else 0  # a hang-up is told anyway
+        asker = select.POLLIN if len(self.waiting) < MAX_WAITING_BYTES else 0  # a hang-up is told anyway
         wanted[self.connection.fileno()] = asker | (select.POLLOUT if self.telling else 0)
         if self.waiting and self.to_child >= 0:
             wanted[self.to_child] = wanted.get(self.to_child, 0) | select.POLLOUT
@@ -207,7 +207,7 @@ class Conversation:
     def _frames(self) -> "Iterator[tuple[bytes, bytes]]":
         while len(self.heard) >= FRAME.size:
             kind, length = FRAME.unpack_from(self.heard)
-            if length > MOST_FRAME:
+            if length > MAX_FRAME_BYTES:
                 os._exit(0)
             if len(self.heard) < FRAME.size + length:
                 return

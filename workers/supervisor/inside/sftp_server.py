@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OK, EOF, NO_FILE, DENIED, FAILURE, BAD, UNSUPPORTED = 0, 1, 2, 3, 4, 5, 8
 STATUS, HANDLE, DATA, NAME, ATTRS, REPLY = 101, 102, 103, 104, 105, 201
 SIZE, OWNER, PERMISSIONS, TIMES = 1, 2, 4, 8
-MOST_PACKET, MOST_DATA, MOST_HANDLES = 256 * 1024, 255 * 1024, 256
+MAX_PACKET_BYTES, MAX_DATA_BYTES, MAX_HANDLES = 256 * 1024, 255 * 1024, 256
 OPEN_FLAGS = ((0x04, os.O_APPEND), (0x08, os.O_CREAT), (0x10, os.O_TRUNC), (0x20, os.O_EXCL))
 REQUESTS = {
     3: "open", 4: "close", 5: "read", 6: "write", 7: "lstat", 8: "fstat", 9: "setstat", 10: "fsetstat", 11: "opendir",
@@ -106,7 +106,7 @@ class Server:
         return getattr(self, f"_{name}")(packet) if name else status(UNSUPPORTED, "not supported")
 
     def _add_handle(self, table: dict[bytes, Any], value: object) -> tuple[int, bytes]:
-        if len(self.files) + len(self.folders) >= MOST_HANDLES:
+        if len(self.files) + len(self.folders) >= MAX_HANDLES:
             raise OSError(errno.EMFILE, "too many open files")
         self.next += 1
         table[b"%d" % self.next] = value
@@ -129,7 +129,7 @@ class Server:
 
     def _read(self, packet: Packet) -> tuple[int, bytes]:
         handle, offset, length = packet.string(), packet.number(">Q"), packet.number()
-        data = os.pread(self.files[handle], min(length, MOST_DATA), offset)
+        data = os.pread(self.files[handle], min(length, MAX_DATA_BYTES), offset)
         return (DATA, string(data)) if data else status(EOF, "end of file")
 
     def _write(self, packet: Packet) -> tuple[int, bytes]:
@@ -166,7 +166,7 @@ class Server:
                 continue
             body += string(entry.name) + string(long_name(entry.name, info)) + attributes(info)
             count += 1
-            if len(body) > MOST_PACKET // 4:
+            if len(body) > MAX_PACKET_BYTES // 4:
                 break
         return (NAME, struct.pack(">I", count) + body) if count else status(EOF, "end of folder")
 
@@ -217,7 +217,7 @@ class Server:
         if name == b"lsetstat@openssh.com":
             return _set(packet.string(), packet.attributes(), follow=False)
         if name == b"limits@openssh.com":
-            return REPLY, struct.pack(">QQQQ", MOST_PACKET, MOST_DATA, MOST_DATA, MOST_HANDLES)
+            return REPLY, struct.pack(">QQQQ", MAX_PACKET_BYTES, MAX_DATA_BYTES, MAX_DATA_BYTES, MAX_HANDLES)
         if name == b"expand-path@openssh.com":
             return _name(os.path.realpath(os.path.expanduser(packet.string())))
         if name == b"statvfs@openssh.com":
@@ -267,7 +267,7 @@ def main() -> None:
 
     while len(head := source.read(5)) == 5:
         length, kind = struct.unpack(">IB", head)
-        if not 1 <= length <= MOST_PACKET + 1024:
+        if not 1 <= length <= MAX_PACKET_BYTES + 1024:
             sys.exit(1)
         packet = Packet(source.read(length - 1))
         if kind == 1:  # INIT

@@ -40,7 +40,7 @@ def queues(context: Context) -> Values:
     from workers.supervisor import records
 
     if context.job is None:
-        raise NotAvailable("No platform runs on this node.")
+        raise NotAvailable("The platform is not running on this node.")
     answers = app.control.inspect(timeout=PING_S).active_queues() or {}
     served = {queue["name"] for queues in answers.values() for queue in queues}
     unserved = [card for card in context.devices if names.gpu(settings.NODE, card.index) not in served]

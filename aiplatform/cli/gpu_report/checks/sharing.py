@@ -51,7 +51,7 @@ def memory(context: Context) -> Values:
 def out_of_memory(context: Context) -> Values:
     """Let a job allocate beyond its share: it must fail, and its log must name the cause."""
     job = _share(context, 1, EVERYTHING, "overflow")
-    job.wait_for(job.has_ended, "the program does not end", context.seconds)
+    job.wait_for(job.has_ended, "the program does not exit", context.seconds)
     named = [cause.message.code for cause in causes.in_text(job.log())]
     return {"code": job.exit_code() or 0, "cause": "cause.card_memory" in named}
 

@@ -52,14 +52,14 @@ def pause(context: Context) -> Values:
     job = _computing(context)
     busy, held = _load(context, probe), _memory(context, probe)
     job.request("pause")
-    job.wait_for(lambda: job.status().get("state") == "paused", "it is not paused", context.seconds)
+    job.wait_for(lambda: job.status().get("state") == "paused", "the program is not paused", context.seconds)
     paused, held_paused = _load(context, probe), _memory(context, probe)
     job.request("run")
-    job.wait_for(lambda: job.status().get("state") == "running", "it does not continue", context.seconds)
+    job.wait_for(lambda: job.status().get("state") == "running", "the program does not continue", context.seconds)
     again = _load(context, probe)
     began = time.monotonic()
     job.request("stop")
-    job.wait_for(job.has_ended, "it does not stop", context.seconds)
+    job.wait_for(job.has_ended, "the program does not stop", context.seconds)
     stopped_s = time.monotonic() - began
     deadline = time.monotonic() + 10
     while _memory(context, probe) > before + 64 and time.monotonic() < deadline:

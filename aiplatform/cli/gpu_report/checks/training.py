@@ -58,16 +58,16 @@ def checkpoint(context: Context) -> Values:
     data, before = _data(context), _used_mib(context)
     first = _preset(context, data, "first")
     first_steps = Path(first.home, "metrics.jsonl")
-    first.wait_for(lambda: (_steps(first_steps) or [0])[-1] >= STEPS, "it makes no steps", context.seconds)
+    first.wait_for(lambda: (_steps(first_steps) or [0])[-1] >= STEPS, "the training makes no steps", context.seconds)
     began = time.monotonic()
     first.request("suspend")
-    first.wait_for(first.has_ended, "it does not leave the GPU", context.seconds)
+    first.wait_for(first.has_ended, "the training does not leave the GPU", context.seconds)
     left_s = time.monotonic() - began
     left_mib = _left_mib(context, before)
     checkpoints, last = Path(first.home, "checkpoints"), _steps(first_steps)[-1]
     second = _preset(context, data, "second", checkpoints)
     second_steps = Path(second.home, "metrics.jsonl")
-    second.wait_for(lambda: _steps(second_steps), "it does not continue", context.seconds)
+    second.wait_for(lambda: _steps(second_steps), "the program does not continue", context.seconds)
     second.kill()
     saved = _saved_step(checkpoints)
     return {

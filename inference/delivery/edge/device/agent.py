@@ -27,7 +27,7 @@ from .front import Front
 from .trust import HAS_KEYS, Refused, canonical, check_keys, check_seal
 
 CHUNK = 256 << 10
-MOST_BYTES, MOST_UNPACKED, MOST_FILES = 4 << 30, 8 << 30, 2000
+MAX_BYTES, MAX_UNPACKED_BYTES, MAX_FILES = 4 << 30, 8 << 30, 2000
 SKEW_S = 24 * 3600  # clocks of small devices drift
 TRIES = 3  # of a package on trial, counted before each: one that kills the agent is not tried for ever
 READ_S, TIME_S = 20, 60
@@ -140,7 +140,7 @@ class Agent:
             if other != part:
                 other.unlink()
         have = part.stat().st_size if part.exists() else 0
-        if not 0 < size <= MOST_BYTES or shutil.disk_usage(self.root).free < 3 * size - have:
+        if not 0 < size <= MAX_BYTES or shutil.disk_usage(self.root).free < 3 * size - have:
             raise Refused("no_room", f"the package has {size} bytes")
         if have < size:
             ranges = {"Range": f"bytes={have}-"} if have else {}
@@ -166,7 +166,7 @@ class Agent:
         shutil.rmtree(temporary, ignore_errors=True)
         with zipfile.ZipFile(part) as package:
             entries = package.infolist()
-            if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_UNPACKED:
+            if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
                 raise Refused("damaged", "the package is larger than any model")
             for entry in entries:
                 path_inside = (temporary / entry.filename).resolve()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .durable import write
 
-MOST_BYTES = 64 << 10
+MAX_BYTES = 64 << 10
 AT_ONCE = 16 << 10  # in a report
 A_DAY = 256 << 10  # that are sent
 LONGEST = 500  # characters of a line
@@ -37,7 +37,7 @@ class Diary:
             return
         with self.lock, contextlib.suppress(OSError):
             self._append(max(self.last + 1, time.time_ns() // 1_000_000), line_text)
-            if self.path.exists() and self.path.stat().st_size > 2 * MOST_BYTES:
+            if self.path.exists() and self.path.stat().st_size > 2 * MAX_BYTES:
                 write(self.path, "".join(f"{number}\t{line}\n" for number, line in self.lines).encode())
             else:
                 with self.path.open("a", encoding="utf-8") as out:
@@ -47,7 +47,7 @@ class Diary:
         self.lines.append((number, text))
         self.last = max(self.last, number)
         self.bytes += len(text.encode())
-        while self.bytes > MOST_BYTES:
+        while self.bytes > MAX_BYTES:
             self.bytes -= len(self.lines.popleft()[1].encode())
 
     def lines_after(self, last_sent: int) -> list[tuple[int, str]]:

@@ -19,7 +19,7 @@ from .model_server import JPEG, JSON_LENGTH
 from .samples import Samples
 from .trust import canonical
 
-MOST_PICTURE = 64 << 20
+MAX_IMAGE_BYTES = 64 << 20
 Answer = tuple[int, bytes, str | None]  # status, body, and how much of it is JSON where tensors follow in binary
 NO_MODEL = (503, b'{"error":"no model is installed yet"}', None)
 START_S = 60  # longest that a model may take to answer its first picture
@@ -54,7 +54,7 @@ class Front:
                 content_length = self.headers.get("Content-Length") or ""
                 is_number = content_length.isascii() and content_length.isdigit() and len(content_length) < 12
                 size = int(content_length) if is_number else 0
-                if not 0 < size <= MOST_PICTURE:
+                if not 0 < size <= MAX_IMAGE_BYTES:
                     self.close_connection = True
                     self._answer(413, b'{"error":"send one picture, or tensors, of at most 64 MiB"}')
                 else:

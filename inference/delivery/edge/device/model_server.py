@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from .package import module
-from .samples import MOST_PICTURE
+from .samples import MAX_IMAGE_BYTES
 
 JPEG = "/_jpeg"  # of the agent alone
 PROTOCOL = "/v2/"  # the Open Inference Protocol
@@ -120,6 +120,6 @@ def _jpeg(open_image: Any, body: bytes) -> tuple[int, bytes]:
     for quality in QUALITIES:
         out = io.BytesIO()
         image.save(out, "JPEG", quality=quality)
-        if out.tell() <= MOST_PICTURE:
+        if out.tell() <= MAX_IMAGE_BYTES:
             return 200, out.getvalue()
     return 413, b"too large"

@@ -21,8 +21,8 @@ from typing import Any
 from .durable import Json, write
 from .trust import canonical
 
-MOST, MOST_BYTES = 200, 64 << 20  # on the disk
-MOST_PICTURE = 2 << 20
+MAX_IMAGES, MAX_BYTES = 200, 64 << 20  # on the disk
+MAX_IMAGE_BYTES = 2 << 20
 FREE_BYTES = 256 << 20  # that stay free for everything else
 LOW, CHANCE = "low_score", "chance"
 OFF, ON, FORBIDDEN = "off", "on", "forbidden"
@@ -90,12 +90,12 @@ class Samples:
     def store(self, jpeg: bytes, head: Json) -> None:
         """Write an image to the disk and delete the oldest where there are too many."""
         sha = hashlib.sha256(jpeg).hexdigest()
-        if len(jpeg) > MOST_PICTURE or self.state != ON or next(self.folder.glob(f"*-{sha}"), None) is not None:
+        if len(jpeg) > MAX_IMAGE_BYTES or self.state != ON or next(self.folder.glob(f"*-{sha}"), None) is not None:
             return
         write(self.folder / f"{time.time_ns() // 1_000_000:015d}-{sha}", canonical(head) + b"\n" + jpeg)
         stored = self.list_stored()
         sizes = {path: path.stat().st_size for path in stored}
-        while stored and (len(stored) > MOST or sum(sizes[path] for path in stored) > MOST_BYTES):
+        while stored and (len(stored) > MAX_IMAGES or sum(sizes[path] for path in stored) > MAX_BYTES):
             stored.pop(0).unlink(missing_ok=True)
 
     def list_stored(self) -> list[Path]:

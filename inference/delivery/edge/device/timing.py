@@ -12,7 +12,7 @@ from typing import Any
 from .durable import Json
 from .package import module
 
-WARMING, MOST_RUNS, LEAST_RUNS, LONGEST_S = 3, 50, 5, 5.0
+WARMING, MAX_RUNS, MIN_RUNS, LONGEST_S = 3, 50, 5, 5.0
 
 
 def measure(package: Path) -> int:
@@ -57,7 +57,7 @@ def _times(run: Any) -> list[float]:
         run()
     took: list[float] = []
     began = time.perf_counter()
-    while len(took) < MOST_RUNS and (len(took) < LEAST_RUNS or time.perf_counter() - began < LONGEST_S):
+    while len(took) < MAX_RUNS and (len(took) < MIN_RUNS or time.perf_counter() - began < LONGEST_S):
         started = time.perf_counter()
         run()
         took.append(time.perf_counter() - started)

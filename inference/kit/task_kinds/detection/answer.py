@@ -17,7 +17,7 @@ from training.presets.tiling.boxes import Parts
 from training.presets.tiling.masks import Patch
 
 OF_CHAIN = (DETECTED, DETECTED_SCORE, CLASS_SCORE)
-LOWEST_SCORE, MOST_OF_TILE = 0.01, 300  # what of a tile is put together with the others
+LOWEST_SCORE, MAX_BOXES_PER_TILE = 0.01, 300  # what of a tile is put together with the others
 
 
 def read(
@@ -77,7 +77,7 @@ class OfTiles:
             raise ValueError("a model without a described input has no tiles")
         self.spec, self.size = spec, size
         self.parts = Parts(size, (spec.input.width, spec.input.height))
-        self.limits = DecodeSpec(LOWEST_SCORE, spec.decode.iou_threshold, MOST_OF_TILE)
+        self.limits = DecodeSpec(LOWEST_SCORE, spec.decode.iou_threshold, MAX_BOXES_PER_TILE)
 
     def add(self, outputs: Arrays, placements: Sequence[decode.Placement]) -> None:
         for row, placement in enumerate(placements):

@@ -159,15 +159,13 @@ LAYOUTS = (
         "yolox", "YOLOX before decoding: [N, P, 5 + C]", YOLOX, _lone("yolox", 5), resize="letterbox", in_snippets=False
     ),
     Layout("joined", "RT-DETR of Ultralytics: [N, Q, 4 + C]", JOINED, _lone("joined", 4), in_snippets=False),
+    Layout("nanodet", "NanoDet-Plus: [N, P, C + 32]", NANODET, _lone("nanodet", 4 * BINS), in_snippets=False),
     Layout(
-        "nanodet",
+        "relative",
         "Boxes [N, P, 4] relative to the input size, and scores [N, P, C]",
-        NANODET,
-        _lone("nanodet", 4 * BINS),
+        RELATIVE,
+        _two,
         in_snippets=False,
-    ),
-    Layout(
-        "relative", "Boxes [N, P, 4] in parts of the input, and scores [N, P, C]", RELATIVE, _two, in_snippets=False
     ),
     Layout(
         "efficient_nms", "TensorRT's EfficientNMS: number, boxes, scores, classes", EFFICIENT, _named, in_snippets=False

@@ -2,7 +2,7 @@
 import { hueOf, token, tryIt } from "../tryit.js";
 
 const EDGES = ["x1", "y1", "x2", "y2"];
-const LEAST_SIDE = 4; // pixels of the picture: what is drawn smaller is a slip
+const MIN_SIDE_PX = 4; // pixels of the picture: what is drawn smaller is a slip
 /** @type {HTMLInputElement} */
 let slider; // _try_controls.html
 /** @type {HTMLInputElement[]} */
@@ -91,7 +91,7 @@ function drawable(canvas, ask) {
     if (!start) return;
     const drawn = between(start, at(event));
     start = null;
-    if (drawn[2] - drawn[0] >= LEAST_SIDE && drawn[3] - drawn[1] >= LEAST_SIDE) take(drawn, ask);
+    if (drawn[2] - drawn[0] >= MIN_SIDE_PX && drawn[3] - drawn[1] >= MIN_SIDE_PX) take(drawn, ask);
     else show();
   });
 }

@@ -16,7 +16,7 @@ from training.experiments.tracking.figures import Metric
 from training.experiments.tracking.logged_models import note_metrics
 from training.experiments.tracking.pages_of_rows import paged
 
-MOST_METRICS, MOST_PARAMS, MOST_TAGS, MOST_TOGETHER = 1000, 100, 100, 1000
+MAX_METRICS, MAX_PARAMS, MAX_TAGS, MAX_VALUES = 1000, 100, 100, 1000
 MAX_HISTORY = 25_000
 
 
@@ -107,10 +107,10 @@ def delete_tag(context: CallContext) -> Answer:
 def log_batch(context: CallContext) -> Answer:
     """Log parameters, metrics and tags, in this order; entries before a refusal are kept, as in MLflow."""
     run, body = _run(context), context.body
-    metrics = body.rows("metrics", max_rows=MOST_METRICS)
-    params, tags = body.rows("params", max_rows=MOST_PARAMS), body.rows("tags", max_rows=MOST_TAGS)
-    if len(metrics) + len(params) + len(tags) > MOST_TOGETHER:
-        raise Invalid(_("A batch can have at most %(most)s entries.") % {"most": MOST_TOGETHER}, field="metrics")
+    metrics = body.rows("metrics", max_rows=MAX_METRICS)
+    params, tags = body.rows("params", max_rows=MAX_PARAMS), body.rows("tags", max_rows=MAX_TAGS)
+    if len(metrics) + len(params) + len(tags) > MAX_VALUES:
+        raise Invalid(_("A batch can have at most %(most)s entries.") % {"most": MAX_VALUES}, field="metrics")
     values = [_metric(row) for row in metrics]
     runs.set_params(run, _params(params))
     figures.log(run, values)

@@ -11,7 +11,7 @@ import asyncssh
 if TYPE_CHECKING:
     from workers.access.ssh.gateway.connection import Gateway
 
-CHUNK, MOST_WAITING = 1 << 16, 1 << 20
+CHUNK, MAX_WAITING_BYTES = 1 << 16, 1 << 20
 
 
 class Bridge:
@@ -62,7 +62,7 @@ class Bridge:
         if self.writer is None or self.writer.is_closing():
             return
         self.writer.write(data)
-        if self._draining is None and self.writer.transport.get_write_buffer_size() > MOST_WAITING:
+        if self._draining is None and self.writer.transport.get_write_buffer_size() > MAX_WAITING_BYTES:
             self.chan.pause_reading()
             self._draining = asyncio.create_task(self._drain(self.writer))
 

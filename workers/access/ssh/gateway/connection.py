@@ -26,7 +26,7 @@ from workers.core.models import Job
 from workers.execution.exec import channels
 
 HERE = {"localhost", "127.0.0.1", "::1", "0.0.0.0", ""}  # noqa: S104 - compared, not bound
-MOST_TRIES, MOST_CHANNELS, MOST_LISTENERS = 20, 64, 16
+MAX_ATTEMPTS, MAX_CHANNELS, MAX_LISTENERS = 20, 64, 16
 SHA1_SIGNATURES = frozenset((b"ssh-rsa",))
 REFUSALS_PER_MINUTE = 20  # of one address, in the audit trail
 
@@ -130,9 +130,9 @@ class Gateway(asyncssh.SSHServer):
         """Count a try; what an earlier one was admitted to is over."""
         self.admission, self.name = None, username
         self.tries += 1
-        if self.tries > MOST_TRIES:
+        if self.tries > MAX_ATTEMPTS:
             cut_off(self.connection, "too many tries")
-        return self.tries <= MOST_TRIES
+        return self.tries <= MAX_ATTEMPTS
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """Whether this key may enter as this login name; the client still has to prove that it has the key."""
@@ -201,7 +201,7 @@ class Gateway(asyncssh.SSHServer):
 
     async def server_requested(self, listen_host: str, listen_port: int) -> asyncssh.SSHListener | bool:
         """`-R`: listen on the job's own loopback, nowhere else."""
-        if listen_host not in HERE or self.listeners >= MOST_LISTENERS:
+        if listen_host not in HERE or self.listeners >= MAX_LISTENERS:
             return False
         try:
             answer, reader, writer = await self.open_action({"act": "listen", "port": listen_port})
@@ -215,7 +215,7 @@ class Gateway(asyncssh.SSHServer):
 
     def has_room(self) -> bool:
         """Whether one more channel may be opened; those that wait for the job's answer count."""
-        return self.channels + self.opening < MOST_CHANNELS
+        return self.channels + self.opening < MAX_CHANNELS
 
     def _check_room(self) -> None:
         if not self.has_room():

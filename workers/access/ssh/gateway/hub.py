@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_CONNECTIONS, MOST_STRANGERS, MOST_STRANGERS_OF_ONE = 512, 128, 48
+MAX_CONNECTIONS, MAX_UNAUTHENTICATED, MAX_UNAUTHENTICATED_PER_ADDRESS = 512, 128, 48
 LOOK_S, WRITE_S, SWEEP_S, CLOSE_S = 2.0, 10.0, 600.0, 4.0
 BUSY_BYTES = 2048
 """Sent through forwarded ports within `WRITE_S` by who works; an editor that is left open sends less."""
@@ -48,12 +48,16 @@ class Hub:
     def has_room(self, address: str) -> bool:
         """Whether one more who has not signed in may come from this address."""
         of_one, of_all = self.strangers[address], self.strangers.total()
-        return len(self.connections) < MOST_CONNECTIONS and of_all < MOST_STRANGERS and of_one < MOST_STRANGERS_OF_ONE
+        return (
+            len(self.connections) < MAX_CONNECTIONS
+            and of_all < MAX_UNAUTHENTICATED
+            and of_one < MAX_UNAUTHENTICATED_PER_ADDRESS
+        )
 
     def is_full_for(self, person: int) -> bool:
         """Whether a user has the maximum of connections, jumps included."""
         count = sum(connection.person == person for connection in self.connections)
-        return count > sessions.MOST_PER_PERSON
+        return count > sessions.MAX_SESSIONS_PER_USER
 
     def run_later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run something in the background; a failure is logged."""

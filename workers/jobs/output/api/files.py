@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -17,6 +18,7 @@ from aiplatform.lib.zips import send_zip
 from workers.core.models import Job
 from workers.jobs.output import files
 
+FILE = {(200, "application/octet-stream"): OpenApiTypes.BINARY}
 ATTEMPT = OpenApiParameter("attempt", int, description="The newest with outputs unless given.")
 
 
@@ -39,14 +41,14 @@ class JobFilesViewSet(NumberedViewSet):
         return Job.objects.visible_to(user)
 
     @extend_schema(responses=OutputOut(many=True), parameters=[ATTEMPT])
-    @action(detail=True)
+    @action(detail=True, pagination_class=None)
     def files(self, request: Request, pk: str) -> Response:
         """At most 5,000 files; `X-More-Files: true` where there are more."""
         job = self.get_object()
         rows, more = files.listed(job, self._attempt(job))
         return Response(OutputOut(rows, many=True).data, headers={"X-More-Files": "true"} if more else {})
 
-    @extend_schema(parameters=[OpenApiParameter("path", str, required=True), ATTEMPT])
+    @extend_schema(responses=FILE, parameters=[OpenApiParameter("path", str, required=True), ATTEMPT])
     @action(detail=True, url_path="files/content")
     def file_content(self, request: Request, pk: str) -> Any:
         """One file by its path; `Range` is honoured."""
@@ -54,7 +56,7 @@ class JobFilesViewSet(NumberedViewSet):
         path = request.query_params.get("path", "")
         return send_file(request._request, files.open_output(job, self._attempt(job), path), path.rsplit("/", 1)[-1])
 
-    @extend_schema(parameters=[ATTEMPT])
+    @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}, parameters=[ATTEMPT])
     @action(detail=True, url_path="files/zip")
     def file_zip(self, request: Request, pk: str) -> Any:
         """All files of the attempt; `Range` is honoured."""

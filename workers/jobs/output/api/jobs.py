@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -15,9 +15,8 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib import downloads, queries
-from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.message_field import MessageOut
-from workers.core.models import Job
+from aiplatform.objects.viewsets import ObjectBase
 from workers.jobs.api.serializers import JobOut
 from workers.jobs.output import causes, device_errors, logs, metrics
 from workers.jobs.output.api import attempt_scope
@@ -37,28 +36,18 @@ class DeviceErrorOut(serializers.Serializer):
     text = serializers.CharField()
 
 
-class JobOutputViewSet(NumberedViewSet):
+class JobOutputViewSet(ObjectBase):
     """Log and curves of the jobs that the caller may see."""
 
-    needs = {
-        "log": Action.JOBS_VIEW,
-        "raw_log": Action.JOBS_VIEW,
-        "metrics": Action.JOBS_VIEW,
-        "causes": Action.JOBS_VIEW,
-        "device_errors": Action.JOBS_VIEW,
-    }
+    view_permission = change_permission = Action.JOBS_VIEW
     asks = {
         "log": ("offset", "limit", "tail", "before", "attempt", "rank"),
         "raw_log": ("attempt", "rank"),
         "metrics": ("key", "keys", "max_points", "attempt"),
     }
     serializer_class = JobOut
-    queryset = Job.objects.none()
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        return Job.objects.visible_to(user)
-
+    @extend_schema(responses=OpenApiTypes.OBJECT)
     @action(detail=True, url_path="log")
     def log(self, request: Request, pk: str) -> Response:
         """A piece of the log: {"text", "offset", "next_offset", "size", "ended", "attempt"}.
@@ -79,6 +68,7 @@ class JobOutputViewSet(NumberedViewSet):
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
 
+    @extend_schema(responses={(200, "text/plain"): OpenApiTypes.BINARY})
     @action(detail=True, url_path="log/raw")
     def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
         """The whole log as a file; `Range` is honoured."""
@@ -94,17 +84,18 @@ class JobOutputViewSet(NumberedViewSet):
         )
 
     @extend_schema(responses=CauseOut(many=True))
-    @action(detail=True)
+    @action(detail=True, pagination_class=None)
     def causes(self, request: Request, pk: str) -> Response:
         """Why it probably failed, or is slow, and what may be done; empty where nothing is certain."""
         return Response(CauseOut(causes.list_causes(self.get_object()), many=True).data)
 
     @extend_schema(responses=DeviceErrorOut(many=True))
-    @action(detail=True, url_path="device-errors")
+    @action(detail=True, url_path="device-errors", pagination_class=None)
     def device_errors(self, request: Request, pk: str) -> Response:
         """What the device logs of its machines say of its cards, newest first; at most 100 lines."""
         return Response(DeviceErrorOut(device_errors.list_errors(self.get_object()), many=True).data)
 
+    @extend_schema(responses=OpenApiTypes.OBJECT)
     @action(detail=True)
     def metrics(self, request: Request, pk: str) -> Response:
         """Curves: {"keys", "series": {key: [[step, value]]}, "times": {key: [unix]}, "newest", "last_id"}.

@@ -19,7 +19,7 @@ from workers.jobs.output.reporting.watched import Watched
 NAMED = re.compile(r"(?:.*[_.-])?(?:results|metrics|history|progress|log|train(?:ing)?)\.csv\Z", re.IGNORECASE)
 STEPS = ("step", "global_step", "iteration", "iter", "epoch")
 NO_FIGURES = {*STEPS, "time", "timestamp", "wall_time", "created_at", "", "unnamed: 0"}
-LONGEST_HEAD, LONGEST_ROW, MOST_COLUMNS = 64 * 1024, 64 * 1024, 500
+LONGEST_HEAD, LONGEST_ROW, MAX_COLUMNS = 64 * 1024, 64 * 1024, 500
 CHUNK = 256 * 1024
 
 
@@ -31,7 +31,7 @@ def read(watched: Watched, harvest: Harvest) -> None:
         if len(start) == LONGEST_HEAD:
             watched.give_up()
         return
-    columns = [cell.strip() for cell in _cells(head)][:MOST_COLUMNS]
+    columns = [cell.strip() for cell in _cells(head)][:MAX_COLUMNS]
     step_column = next((columns.index(name) for name in STEPS if name in columns), None)
     if step_column is None:
         watched.give_up()

@@ -8,7 +8,7 @@ from typing import Any
 
 from workers.jobs.output.reporting import protobuf
 
-MOST_NODES, MOST_INPUTS = 4000, 40
+MAX_NODES, MAX_INPUTS = 4000, 40
 LONGEST_NAME, LONGEST_OP = 300, 80
 _OUTPUT = re.compile(r":\d+\Z")  # which output of a node is meant
 
@@ -24,7 +24,7 @@ def parsed(graph: memoryview) -> tuple[dict[str, Any], bytes] | None:
     for number, kind, value in protobuf.fields(graph):
         if number == 1 and kind == protobuf.BYTES:
             total += 1
-            if len(rows) < MOST_NODES:
+            if len(rows) < MAX_NODES:
                 rows.append(_node(value))
     if not rows:
         return None
@@ -50,6 +50,6 @@ def _node(message: memoryview) -> tuple[str, str, list[str]]:
             name = protobuf.text(value, LONGEST_NAME)
         elif number == 2:
             op = protobuf.text(value, LONGEST_OP)
-        elif number == 3 and len(inputs) < MOST_INPUTS:
+        elif number == 3 and len(inputs) < MAX_INPUTS:
             inputs.append(_OUTPUT.sub("", protobuf.text(value, LONGEST_NAME).lstrip("^")))
     return name, op, inputs

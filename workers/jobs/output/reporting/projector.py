@@ -27,7 +27,7 @@ def read(watched: Watched, harvest: Harvest, read_sibling: Callable[[str, int], 
     if watched.size > MAX_BYTES:
         harvest.miss("file_too_large")
         return
-    rows = os.pread(watched.descriptor, MAX_BYTES, 0).split(b"\n", vectors.MOST + 1)[: vectors.MOST]
+    rows = os.pread(watched.descriptor, MAX_BYTES, 0).split(b"\n", vectors.MAX_VECTORS + 1)[: vectors.MAX_VECTORS]
     harvest.taken += watched.size
     try:
         rows_of_numbers = [np.array(row.split(b"\t")[: vectors.WIDEST], np.float32) for row in rows if row.strip()]

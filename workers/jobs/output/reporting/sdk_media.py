@@ -19,7 +19,7 @@ from workers.jobs.output.reporting.watched import Watched
 FOLDER, NAME = "aip-media", "media.jsonl"
 MAX_BYTES = 16 * 1024 * 1024
 MAX_TEXT_BYTES = 16 * 1024
-MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1000, 50, 300
+MAX_ROWS, MAX_COLUMNS, LONGEST_CELL = 1000, 50, 300
 Beside = Callable[[str, int], bytes]
 
 
@@ -75,9 +75,9 @@ def _table(row: dict[str, Any], name: str, step: int, at: float, read_sibling: B
     columns, rows = (table.get("columns"), table.get("rows")) if isinstance(table, dict) else (None, None)
     if not isinstance(columns, list) or not isinstance(rows, list):
         return None
-    cells = [[_cell(cell) for cell in each[:MOST_COLUMNS]] for each in rows[:MOST_ROWS] if isinstance(each, list)]
-    facts = {"columns": min(len(columns), MOST_COLUMNS), "rows": len(rows), "shown": len(cells)}
-    data = {"columns": [str(column)[:100] for column in columns[:MOST_COLUMNS]], "rows": cells}
+    cells = [[_cell(cell) for cell in each[:MAX_COLUMNS]] for each in rows[:MAX_ROWS] if isinstance(each, list)]
+    facts = {"columns": min(len(columns), MAX_COLUMNS), "rows": len(rows), "shown": len(cells)}
+    data = {"columns": [str(column)[:100] for column in columns[:MAX_COLUMNS]], "rows": cells}
     return Shown("table", name, step, at, facts, json.dumps(data, ensure_ascii=False).encode())
 
 
@@ -88,7 +88,7 @@ def _cell(value: Any) -> Any:
 
 
 def _vectors(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
-    data = read_sibling(str(row.get("file", "")), 4 * vectors.MOST * vectors.WIDEST)
+    data = read_sibling(str(row.get("file", "")), 4 * vectors.MAX_VECTORS * vectors.WIDEST)
     head, _, raw = data.partition(b"\n")
     try:
         header = json.loads(head)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MOST, WIDEST = 5000, 4096
+MAX_VECTORS, WIDEST = 5000, 4096
 MAX_LABEL_LENGTH = 80
 _ROUNDS, _SPARE = 12, 6  # of the power iteration, and directions beyond the two that make it exact sooner
 Matrix = np.ndarray[Any, np.dtype[Any]]
@@ -17,7 +17,7 @@ Matrix = np.ndarray[Any, np.dtype[Any]]
 def flat(rows: Matrix, labels: Sequence[str]) -> tuple[dict[str, Any], bytes]:
     """Facts, and JSON {"points": [[x, y]], "labels": [text]} of at most 5,000 vectors."""
     total = len(rows)
-    rows = rows[:MOST]
+    rows = rows[:MAX_VECTORS]
     points, shares = plane(rows)
     texts = [str(label)[:MAX_LABEL_LENGTH] for label in labels[: len(rows)]]
     content = {"points": [[float(f"{x:.5g}"), float(f"{y:.5g}")] for x, y in points.tolist()], "labels": texts}

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from aiplatform.lib import queries, search
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, parse_request
-from aiplatform.lib.idempotency import once
+from aiplatform.lib import queries
+from aiplatform.lib.api import OldestFirstPagination, parse_request
+from aiplatform.objects.filters import ObjectFilters, Words
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet
 from workers.core.models import VirtualCluster
 from workers.planning.planner.snapshot import Quota
 from workers.resources.clusters import bounds, cluster_use, clusters, members, quotas
@@ -24,74 +24,65 @@ from workers.resources.clusters.api.serializers import (
     BoundsSerializer,
     ClusterIn,
     ClusterOut,
+    ClusterUseOut,
     KindOut,
     MemberIn,
-    MemberOut,
+    MembersOut,
 )
 
+#: What `clusters.save` sets; a request that changes a cluster may leave each of them out.
+COLUMNS = (
+    "name", "jobs_per_user", "environments_per_user", "max_runtime", "max_pause", "default_disk_bytes",
+    "max_disk_bytes", "approves_environments",
+)  # fmt: skip
 
-class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+
+class ClusterFilters(ObjectFilters):
+    search = Words("name")
+
+
+class ClusterViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     """Virtual clusters: the caller's own, and all of them for administrators."""
 
+    view_permission, change_permission = Action.JOBS_VIEW, Action.CLUSTER_MANAGE
     needs = {
-        "list": Action.JOBS_VIEW,
-        "retrieve": Action.JOBS_VIEW,
-        "create": Action.CLUSTER_MANAGE,
-        "partial_update": Action.CLUSTER_MANAGE,
-        "destroy": Action.CLUSTER_MANAGE,
-        "kinds": Action.CLUSTER_MANAGE,
-        "bounds": Action.JOBS_VIEW,
-        "set_bounds": Action.CLUSTER_MANAGE,
-        "members": Action.CLUSTER_ADMINISTER,
-        "add_member": Action.CLUSTER_ADMINISTER,
-        "remove_member": Action.CLUSTER_ADMINISTER,
+        **dict.fromkeys(("bounds", "use"), Action.JOBS_VIEW),
+        **dict.fromkeys(("members", "add_member", "remove_member"), Action.CLUSTER_ADMINISTER),
         "current": Action.SELF_MANAGE,
-        "use": Action.JOBS_VIEW,
     }
-    asks = {"list": ("search",), "remove_member": ("user", "group")}
-    serializer_class = ClusterOut
+    asks = {"remove_member": ("user", "group")}
+    serializer_class, create_serializer_class = ClusterOut, ClusterIn
+    filters = ClusterFilters
+    reach = dict.fromkeys(("members", "add_member", "remove_member"), "administered_by")
     pagination_class = OldestFirstPagination
-    queryset = VirtualCluster.objects.none()
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = VirtualCluster.objects.visible_to(user).prefetch_related("quotas")
-        if self.action in {"members", "add_member", "remove_member"}:
-            rows = rows.administered_by(user)
-        if self.action == "list":
-            rows = search.filter_by_text(rows, self.request.query_params.get("search", ""), "name")
-        return rows
+    def get_input_serializer(self, **options: Any) -> Any:
+        return ClusterIn(partial=self.action == "partial_update", **options)
 
-    @extend_schema(request=ClusterIn, responses={201: ClusterOut})
-    @once
-    def create(self, request: Request) -> Response:
-        """A new cluster."""
-        user: Any = request.user
-        cluster = clusters.save(None, **self._read_values(request, None), by=user)
-        return Response(ClusterOut(cluster).data, status=201)
+    def service_check(self) -> Any:
+        cluster = self.get_object() if self.action == "partial_update" else None
+        return partial(clusters.check_name, cluster=cluster)
 
-    @extend_schema(request=ClusterIn, responses=ClusterOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
+    def create_object(self, **values: Any) -> VirtualCluster:
+        return clusters.save(None, **_settings(values), by=self.request.user)
+
+    def change_object(self, cluster: VirtualCluster, **values: Any) -> None:
         """Change name or limits; what is left out stays."""
-        user: Any = request.user
-        cluster = self.get_object()
-        clusters.save(cluster, **self._read_values(request, cluster), by=user)
-        return Response(ClusterOut(self.get_object()).data)
+        current = {name: getattr(cluster, name) for name in COLUMNS}
+        clusters.save(cluster, **current | _settings(values), by=self.request.user)
 
-    def destroy(self, request: Request, pk: str) -> Response:
+    def delete_object(self, cluster: VirtualCluster) -> None:
         """Delete an unused cluster; jobs that ended there still show its name."""
-        user: Any = request.user
-        clusters.delete(self.get_object(), by=user)
-        return Response(status=204)
+        clusters.delete(cluster, by=self.request.user)
 
     @extend_schema(responses=KindOut(many=True))
-    @action(detail=False)
+    @action(detail=False, pagination_class=None)
     def kinds(self, request: Request) -> Response:
         """The kinds of devices that the nodes have: how many, and how many are not guaranteed to any cluster."""
         return Response(KindOut(quotas.detect(), many=True).data)
 
     @extend_schema(responses=BoundsSerializer(many=True))
-    @action(detail=True)
+    @action(detail=True, pagination_class=None)
     def bounds(self, request: Request, pk: str) -> Response:
         """Least and most cores and memory (MiB) of one job per node, by device kind."""
         return Response(_bounds(self.get_object()))
@@ -106,12 +97,13 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         bounds.set_bounds(cluster, values.pop("kind"), bounds.Bounds(**values), by=user)
         return Response(_bounds(cluster))
 
+    @extend_schema(responses=MembersOut)
     @action(detail=True)
     def members(self, request: Request, pk: str) -> Response:
         """Who belongs to the cluster: {"people": […], "groups": [names]}."""
         return Response(_members(self.get_object()))
 
-    @extend_schema(request=MemberIn)
+    @extend_schema(request=MemberIn, responses={201: MembersOut})
     @members.mapping.post
     def add_member(self, request: Request, pk: str) -> Response:
         """Let a person or a group in; a group brings everybody who is or will be in it."""
@@ -130,6 +122,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
                 members.set_administrator(cluster, person, on=charge, by=by)
         return Response(_members(cluster), status=201)
 
+    @extend_schema(responses={204: None})
     @members.mapping.delete
     def remove_member(self, request: Request, pk: str) -> Response:
         """Take out `?user=` or `?group=`; refused while they have jobs there that have not ended."""
@@ -157,40 +150,27 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         members.switch(user, cluster)
         return Response(ClusterOut(cluster).data)
 
+    @extend_schema(responses=ClusterUseOut)
     @action(detail=True)
     def use(self, request: Request, pk: str) -> Response:
         """What the cluster uses now: {"devices": own, borrowed, lent, free cards by kind; "people": who has what}."""
         cluster = self.get_object()
-        people = [
-            {"user": item.person.username, "cards": item.cards, "running": item.running, "waiting": item.waiting}
-            for item in cluster_use.people(cluster)
-        ]
-        return Response({"devices": [asdict(item) for item in cluster_use.by_kind(cluster)], "people": people})
+        use = {"devices": cluster_use.by_kind(cluster), "people": cluster_use.people(cluster)}
+        return Response(ClusterUseOut(use).data)
 
-    def _read_values(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
-        serializer = ClusterIn(data=request.data, partial=cluster is not None)
-        changes = parse_request(serializer, clusters.check_name, cluster=cluster)
-        columns = (
-            "name",
-            "jobs_per_user",
-            "environments_per_user",
-            "max_runtime",
-            "max_pause",
-            "default_disk_bytes",
-            "max_disk_bytes",
-            "approves_environments",
-        )
-        values = {name: getattr(cluster, name) for name in columns} if cluster else {}
-        for name in ("max_runtime", "max_pause"):
-            if f"{name}_s" in changes:
-                span = changes.pop(f"{name}_s")
-                changes[name] = timedelta(seconds=span) if span is not None else None
-        if "devices" in changes:
-            changes["devices"] = {
-                row["kind"]: Quota(row.get("guaranteed"), row.get("borrows", False), row.get("per_user"))
-                for row in changes["devices"]
-            }
-        return values | changes
+
+def _settings(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `clusters.save` for the fields of a request."""
+    for name in ("max_runtime", "max_pause"):
+        if f"{name}_s" in values:
+            span = values.pop(f"{name}_s")
+            values[name] = timedelta(seconds=span) if span is not None else None
+    if "devices" in values:
+        values["devices"] = {
+            row["kind"]: Quota(row.get("guaranteed"), row.get("borrows", False), row.get("per_user"))
+            for row in values["devices"]
+        }
+    return values
 
 
 def _bounds(cluster: VirtualCluster) -> Any:
@@ -201,7 +181,7 @@ def _bounds(cluster: VirtualCluster) -> Any:
 def _members(cluster: VirtualCluster) -> dict[str, Any]:
     people = cluster.memberships.select_related("user").order_by("user__username")
     groups = cluster.group_links.order_by("group__name").values_list("group__name", flat=True)
-    return {"people": MemberOut(people, many=True).data, "groups": list(groups)}
+    return dict(MembersOut({"people": people, "groups": groups}).data)
 
 
 def _who(values: Any) -> dict[str, str]:

@@ -6,16 +6,12 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField, parse_request
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.api import OldestFirstPagination, StrictMixin, VisibleField
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet
 from workers.core.models import Node, ResourceGroup, ResourceWindow
 from workers.resources.clusters import resource_groups
 from workers.resources.clusters.resource_groups import Hours
@@ -60,52 +56,31 @@ class ResourceGroupIn(StrictMixin, serializers.Serializer[Any]):
     windows = WindowSerializer(many=True, required=False)
 
 
-class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ResourceGroupViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     """What machines are kept for."""
 
-    needs = {
-        "list": Action.CLUSTER_VIEW,
-        "retrieve": Action.CLUSTER_VIEW,
-        "create": Action.CLUSTER_MANAGE,
-        "partial_update": Action.CLUSTER_MANAGE,
-        "destroy": Action.CLUSTER_MANAGE,
-    }
-    serializer_class = ResourceGroupOut
+    view_permission, change_permission = Action.CLUSTER_VIEW, Action.CLUSTER_MANAGE
+    serializer_class, create_serializer_class = ResourceGroupOut, ResourceGroupIn
     pagination_class = OldestFirstPagination
-    queryset = ResourceGroup.objects.none()
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        return ResourceGroup.objects.visible_to(user).prefetch_related("nodes", "windows")
+    def get_input_serializer(self, **options: Any) -> Any:
+        partial = self.action == "partial_update"
+        return ResourceGroupIn(context=self.get_serializer_context(), partial=partial, **options)
 
-    @extend_schema(request=ResourceGroupIn, responses={201: ResourceGroupOut})
-    @once
-    def create(self, request: Request) -> Response:
-        """Keep machines for some kinds of jobs."""
-        return Response(ResourceGroupOut(self._save(None)).data, status=201)
+    def service_check(self) -> Any:
+        return partial(resource_groups.check, self.get_object() if self.action == "partial_update" else None)
 
-    @extend_schema(request=ResourceGroupIn, responses=ResourceGroupOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
-        """Change a group; what is left out stays."""
-        group = self.get_object()
-        self._save(group)
-        return Response(ResourceGroupOut(self.get_object()).data)
+    def create_object(self, *, windows: list[Any] | None = None, **values: Any) -> ResourceGroup:
+        return resource_groups.save(None, **values, hours=_hours(windows or []), by=self.request.user)
 
-    def destroy(self, request: Request, pk: str) -> Response:
-        """Let everybody start on its machines again."""
-        user: Any = request.user
-        resource_groups.delete(self.get_object(), by=user)
-        return Response(status=204)
+    def change_object(self, group: ResourceGroup, *, windows: list[Any] | None = None, **values: Any) -> None:
+        current = {"name": group.name, "nodes": list(group.nodes.all()), "kinds": group.kinds}
+        hours = list(group.windows.values("weekdays", "begins", "ends")) if windows is None else windows
+        resource_groups.save(group, **current | values, hours=_hours(hours), by=self.request.user)
 
-    def _save(self, group: ResourceGroup | None) -> ResourceGroup:
-        user: Any = self.request.user
-        context = {"request": self.request}
-        serializer = ResourceGroupIn(data=self.request.data, partial=group is not None, context=context)
-        changes = parse_request(serializer, partial(resource_groups.check, group))
-        hours = changes.pop("windows", None)
-        if hours is None:
-            hours = list(group.windows.values("weekdays", "begins", "ends")) if group else []
-        if group:
-            changes = {"name": group.name, "nodes": list(group.nodes.all()), "kinds": group.kinds} | changes
-        spans = [Hours(frozenset(window["weekdays"]), window["begins"], window["ends"]) for window in hours]
-        return resource_groups.save(group, **changes, hours=spans, by=user)
+    def delete_object(self, group: ResourceGroup) -> None:
+        resource_groups.delete(group, by=self.request.user)
+
+
+def _hours(windows: list[Any]) -> list[Hours]:
+    return [Hours(frozenset(window["weekdays"]), window["begins"], window["ends"]) for window in windows]

@@ -109,7 +109,7 @@ class BoundsSerializer(StrictMixin, serializers.Serializer[Any]):
     memory_max_mib = serializers.IntegerField(min_value=1, max_value=bounds.MAX_MEMORY_MIB)
 
 
-class MemberOut(OutMixin, serializers.ModelSerializer[Membership]):
+class ClusterMemberOut(OutMixin, serializers.ModelSerializer[Membership]):
     """A member of a cluster. `direct` is false for members through a group only."""
 
     user = serializers.CharField(source="user.username")
@@ -117,6 +117,44 @@ class MemberOut(OutMixin, serializers.ModelSerializer[Membership]):
     class Meta:
         model = Membership
         fields = ("user", "direct", "administers", "added_at")
+
+
+class MembersOut(serializers.Serializer[Any]):
+    """Members of a cluster; `groups` are names."""
+
+    people = ClusterMemberOut(many=True)
+    groups = serializers.ListField(child=serializers.CharField())
+
+
+class KindUseOut(serializers.Serializer[Any]):
+    """Use of devices of one kind, or of CPU slots, by a cluster; shares of a device are fractions."""
+
+    kind = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of that name, not DRF's attribute
+    present = serializers.IntegerField()
+    guaranteed = serializers.IntegerField(allow_null=True)
+    borrows = serializers.BooleanField()
+    per_user = serializers.IntegerField(allow_null=True)
+    used = serializers.FloatField()
+    borrowed = serializers.FloatField()
+    lent = serializers.FloatField()
+    free = serializers.FloatField()
+
+
+class MemberUseOut(serializers.Serializer[Any]):
+    """Devices of a member, and how many jobs run and wait."""
+
+    user = serializers.CharField(source="person.username")
+    cards = serializers.FloatField()
+    running = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+
+
+class ClusterUseOut(serializers.Serializer[Any]):
+    """Current use of a cluster."""
+
+    devices = KindUseOut(many=True)
+    people = MemberUseOut(many=True)
 
 
 class MemberIn(StrictMixin, serializers.Serializer[Any]):

@@ -27,9 +27,9 @@ def index(request: SignedInRequest) -> HttpResponse:
     labels, days = dict(resource_groups.kind_choices()), dict(WEEKDAYS)
     rows = list(ResourceGroup.objects.visible_to(request.user).prefetch_related("nodes", "windows"))
     for row in rows:
-        row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]  # for the template alone
-        row.kind_words = [labels.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
-        row.hours = [(", ".join(str(days[day]) for day in window.weekdays), window) for window in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
+        row.now = resource_groups.opening(row, now())
+        row.kind_words = [labels.get(kind, kind) for kind in row.kinds]
+        row.hours = [(", ".join(str(days[day]) for day in window.weekdays), window) for window in row.windows.all()]
     shown = {"groups": rows, "zone": settings.TIME_ZONE, "in_vain": resource_groups.list_unusable()}
     return render(request, "workers/resource_groups.html", shown)
 

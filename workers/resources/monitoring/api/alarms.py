@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib.api import OldestFirstPagination, StrictMixin, parse_request
 from aiplatform.lib.idempotency import once
+from aiplatform.objects.filters import Choice, ObjectFilters
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet
 from workers.core.models import Alarm, AlarmAddress, AlarmRule, Severity
 from workers.resources.monitoring import alarms
 from workers.resources.monitoring.rules import RULES
@@ -116,30 +115,25 @@ class AddressIn(StrictMixin, serializers.Serializer):
         return attrs
 
 
-class AlarmViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+def _in_state(rows: Any, _name: str, state: str) -> Any:
+    if state == "ended":
+        return rows.exclude(ended_at=None)
+    return rows.filter(ended_at=None, raised_at__isnull=state == "pending")
+
+
+class AlarmFilters(ObjectFilters):
+    state = Choice("ended_at", [(name, name) for name in ("firing", "pending", "ended")], method=_in_state)
+
+
+class AlarmViewSet(ObjectViewSet):
     """Alarms, newest first. Filter: `state` (firing, pending, ended)."""
 
-    needs = {"list": Action.CLUSTER_MANAGE, "retrieve": Action.CLUSTER_MANAGE, "silence": Action.CLUSTER_MANAGE}
-    asks = {"list": ("state",)}
+    view_permission = change_permission = Action.CLUSTER_MANAGE
     serializer_class = AlarmOut
-    queryset = Alarm.objects.none()
+    filters = AlarmFilters
 
     def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Alarm.objects.visible_to(user).select_related("rule")
-        if self.action != "list":
-            return rows
-        match self.request.query_params.get("state", ""):
-            case "":
-                return rows
-            case "firing":
-                return rows.filter(ended_at=None).exclude(raised_at=None)
-            case "pending":
-                return rows.filter(ended_at=None, raised_at=None)
-            case "ended":
-                return rows.exclude(ended_at=None)
-            case other:
-                raise Invalid(_("Unknown state %(name)s.") % {"name": other[:30]})
+        return super().get_queryset().select_related("rule")
 
     @extend_schema(request=SilenceIn, responses={201: SilenceOut})
     @action(detail=True, methods=["post"])
@@ -147,66 +141,34 @@ class AlarmViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def silence(self, request: Request, pk: str) -> Response:
         """Silence this alarm for a while."""
         alarm: Alarm = self.get_object()
-        requested = SilenceIn(data=request.data)
-        requested.is_valid(raise_exception=True)
-        user: Any = request.user
-        row = alarms.silence(by=user, hours=requested.validated_data["hours"], rule=alarm.rule, subject=alarm.subject)
+        values = parse_request(SilenceIn(data=request.data))
+        row = alarms.silence(by=self.request.user, hours=values["hours"], rule=alarm.rule, subject=alarm.subject)
         return Response(SilenceOut(row).data, status=201)
 
 
-class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class AlarmRuleViewSet(ChangeObject, ObjectViewSet):
     """The built-in rules as they are set here."""
 
-    needs = {
-        "list": Action.CLUSTER_MANAGE,
-        "retrieve": Action.CLUSTER_MANAGE,
-        "partial_update": Action.CLUSTER_MANAGE,
-    }
-    serializer_class = RuleOut
+    view_permission = change_permission = Action.CLUSTER_MANAGE
+    serializer_class, change_serializer_class = RuleOut, RuleIn
     pagination_class = OldestFirstPagination
-    queryset = AlarmRule.objects.none()
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        return AlarmRule.objects.visible_to(user)
-
-    @extend_schema(request=RuleIn, responses=RuleOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
-        """Switch a rule on or off, or change when it is raised."""
-        requested = RuleIn(data=request.data)
-        requested.is_valid(raise_exception=True)
-        user: Any = request.user
-        return Response(RuleOut(alarms.set_rule(self.get_object(), by=user, **requested.validated_data)).data)
+    def change_object(self, rule: AlarmRule, **values: Any) -> AlarmRule:
+        return alarms.set_rule(rule, by=self.request.user, **values)
 
 
-class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class AlarmAddressViewSet(CreateObject, DeleteObject, ObjectViewSet):
     """Addresses that alarms are sent to."""
 
-    needs = {
-        "list": Action.CLUSTER_MANAGE,
-        "retrieve": Action.CLUSTER_MANAGE,
-        "create": Action.CLUSTER_MANAGE,
-        "destroy": Action.CLUSTER_MANAGE,
-    }
-    serializer_class = AddressOut
+    view_permission = change_permission = Action.CLUSTER_MANAGE
+    serializer_class, create_serializer_class = AddressOut, AddressIn
     pagination_class = OldestFirstPagination
-    queryset = AlarmAddress.objects.none()
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        return AlarmAddress.objects.visible_to(user)
+    def get_serializer_class(self) -> Any:
+        return AddressMade if self.action == "create" else AddressOut
 
-    @extend_schema(request=AddressIn, responses={201: AddressMade})
-    @once
-    def create(self, request: Request) -> Response:
-        """Add an address."""
-        requested = AddressIn(data=request.data)
-        requested.is_valid(raise_exception=True)
-        user: Any = request.user
-        return Response(AddressMade(alarms.save_address(None, by=user, **requested.validated_data)).data, status=201)
+    def create_object(self, **values: Any) -> AlarmAddress:
+        return alarms.save_address(None, by=self.request.user, **values)
 
-    def destroy(self, request: Request, pk: str) -> Response:
-        """Remove an address: no more alarms are sent to it."""
-        user: Any = request.user
-        alarms.remove_address(self.get_object(), by=user)
-        return Response(status=204)
+    def delete_object(self, address: AlarmAddress) -> None:
+        alarms.remove_address(address, by=self.request.user)

@@ -152,7 +152,19 @@ class JoinTokenOut(OutMixin, serializers.ModelSerializer[JoinToken]):
 
     class Meta:
         model = JoinToken
-        fields = ("id", "prefix", "made_by", "made_at", "expires_at", "used_at", "node")
+        fields = ["id", "prefix", "made_by", "made_at", "expires_at", "used_at", "node"]
+
+
+class JoinTokenMade(JoinTokenOut):
+    """A new token with its secret."""
+
+    token = serializers.SerializerMethodField()
+
+    class Meta(JoinTokenOut.Meta):
+        fields = [*JoinTokenOut.Meta.fields, "token"]
+
+    def get_token(self, _row: JoinToken) -> str:
+        return str(self.context["token"])
 
 
 class JoinTokenIn(serializers.Serializer[JoinToken]):

@@ -24,7 +24,7 @@ TIDY_S = 600.0
 
 
 class Command(BaseCommand):
-    help = "Let admitted browsers through to what jobs serve, on an origin apart from the platform's."
+    help = "Forward authorized browsers to ports of jobs, on a separate origin."
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:

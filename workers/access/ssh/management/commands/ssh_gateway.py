@@ -13,11 +13,11 @@ from workers.access.ssh.gateway import server
 
 
 class Command(BaseCommand):
-    help = "Listen on AIP_SSH_PORT and connect each person to the own jobs."
+    help = "Listen on AIP_SSH_PORT and connect users to their jobs."
     requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not env.SSH_PORT:
-            raise CommandError("AIP_SSH_PORT is 0, so there is nothing to listen on.")
+            raise CommandError("AIP_SSH_PORT is 0, so the gateway is disabled.")
         logging.getLogger("asyncssh").setLevel(logging.WARNING)
         asyncio.run(server.serve(env.HOST, env.SSH_PORT))

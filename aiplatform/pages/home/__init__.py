@@ -1,0 +1,1 @@
+"""The home page: sections that apps register, the first-run guide, approvals."""

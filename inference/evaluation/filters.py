@@ -1,0 +1,31 @@
+"""Filters and orders of the lists of evaluations and of parameter sets, for pages and API."""
+
+from __future__ import annotations
+
+from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.ordering import Ordering, first_figure
+from aiplatform.objects.filters import ObjectFilters, Words
+from inference.evaluation.jobs.pages import ModelJobFilters, job_orders
+from inference.kit.task_kinds import TASKS
+
+
+class EvaluationFilters(ModelJobFilters):
+    search = Words("job__name", "model_label", "version_label", label=_("Name, model or dataset"))
+    orders = job_orders(
+        dataset=Lower("version_label"),
+        figure=first_figure("metrics", (key for task in TASKS.values() for key in task.pages.headline)),
+    )
+
+
+class EvaluationSetFilters(ObjectFilters):
+    search = Words("name", "description", "version_label", "task", label=_("Name, description, dataset or task"))
+    orders = Ordering(
+        "-created",
+        created="pk",
+        name=Lower("name"),
+        task="task",
+        owner=Lower("owner__username"),
+        changed="updated_at",
+    )

@@ -1,0 +1,90 @@
+"""Sections of the home page about jobs: running and queued work, approvals in clusters of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.access.permissions import Action
+from accounts.models import User
+from aiplatform.lib.columns import narrow
+from aiplatform.lib.times import format_duration
+from aiplatform.pages.home.approvals import ApprovalSource, Pending
+from aiplatform.pages.home.sections import Section
+from workers.core import kinds
+from workers.core.models import Job
+from workers.core.models.requests import Approval, TimeRequest
+from workers.core.states import FINAL, JobPhase
+from workers.jobs import buttons
+from workers.jobs.buttons import Button
+
+MAX_JOBS = 8
+ROW_ACTIONS = ("pause", "continue", "finish", "stop")
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job with what its row shows."""
+
+    job: Job
+    url: str
+    kind: str
+    icon: str
+    buttons: list[Button]
+
+    @property
+    def shows_percent(self) -> bool:
+        """Whether its progress is that of the main work: preparation only shows its own counter."""
+        return self.job.progress is not None and self.job.phase not in (JobPhase.PACKING, JobPhase.MASKS)
+
+
+def running_jobs(user: User) -> dict[str, Any] | None:
+    """Return running and queued jobs of the user, newest first: {rows, more}."""
+    live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", *kinds.related())
+    live = narrow(live, cluster=("name", "closed_at"))
+    jobs = list(live.order_by("-pk")[: MAX_JOBS + 1])
+    if not jobs:
+        return None
+    may_control = user.can(Action.JOBS_CONTROL)
+    return {"rows": [_row(job, may_control) for job in jobs[:MAX_JOBS]], "more": len(jobs) > MAX_JOBS}
+
+
+def _row(job: Job, may_control: bool) -> JobRow:
+    allowed = [button for button in buttons.shown(job) if button.allowed and button.verb in ROW_ACTIONS]
+    icon = kinds.icon_of(job.kind)
+    return JobRow(job, kinds.url_of(job), kinds.label_of(job.kind), icon, allowed if may_control else [])
+
+
+def pending_approvals(user: User, limit: int) -> Iterator[Pending]:
+    """Yield jobs that may start once the user approves them."""
+    rows = Approval.objects.answerable_by(user).holding().select_related("job__owner", "job__cluster")
+    for row in rows.order_by("pk")[:limit]:
+        detail = _("%(user)s in %(cluster)s") % {"user": row.job.owner.get_full_name(), "cluster": row.job.cluster.name}
+        yield Pending(row.job.name, detail, reverse("workers:cluster-approvals", args=[row.job.cluster_id]),
+                      row.requested_at)  # fmt: skip
+
+
+def pending_time_requests(user: User, limit: int) -> Iterator[Pending]:
+    """Yield requests for more run time that the user may answer."""
+    rows = TimeRequest.objects.answerable_by(user).filter(answer=TimeRequest.Answer.OPEN)
+    rows = rows.exclude(job__state__in=FINAL).select_related("job__owner", "job__cluster")
+    for row in rows.order_by("pk")[:limit]:
+        detail = _("%(span)s more, requested by %(user)s") % {
+            "span": format_duration(row.span), "user": row.job.owner.get_full_name(),
+        }  # fmt: skip
+        yield Pending(row.job.name, detail, reverse("workers:cluster-requests", args=[row.job.cluster_id]),
+                      row.requested_at)  # fmt: skip
+
+
+JOBS = Section("jobs", "home/_jobs.html", running_jobs, needs=Action.JOBS_VIEW, order=20, live=True)
+APPROVALS = ApprovalSource(
+    "jobs", gettext_lazy("Job approval"), "check", pending_approvals, needs=Action.CLUSTER_ADMINISTER
+)
+TIME_REQUESTS = ApprovalSource(
+    "time", gettext_lazy("More run time"), "wait", pending_time_requests, needs=Action.CLUSTER_ADMINISTER
+)
