@@ -7,39 +7,38 @@ from typing import Any
 
 #: Stored sentence → code and facts.
 SENTENCES: dict[str, tuple[str, dict[str, Any]]] = {
-    "Stop requested.": ("job.stop_requested", {}),
+    "Stop asked.": ("job.stop_requested", {}),
     "已请求停止。": ("job.stop_requested", {}),
-    "The owner ended the job": ("job.reason", {"reason": "owner"}),
+    "Its owner ended it": ("job.reason", {"reason": "owner"}),
     "由所有者结束": ("job.reason", {"reason": "owner"}),
     "Placed together on n1, n2.": ("job.placed", {"nodes": ["n1", "n2"]}),
     "已分配到 n1。": ("job.placed", {"nodes": ["n1"]}),
-    "The GPUs were idle for 2.5 h.": ("job.idle", {"idle_s": 9000.0}),
-    "Memory limit 512 MiB exceeded: the program used 1.5 GiB. Request more memory.": (
+    "Its cards did nothing for 2.5 h.": ("job.idle", {"idle_s": 9000.0}),
+    "Memory limit 512 MiB exceeded: the program held 1.5 GiB. Ask for more memory.": (
         "job.over_memory", {"limit_mib": 512.0, "held_mib": 1536.0}
     ),
-    "The program was terminated by SIGSEGV (a segmentation fault).": ("job.fault", {"signal": "SIGSEGV"}),
-    "The program exited with code 3. See its log. It restarts in 8 s.": (
+    "The program was ended by SIGSEGV (a segmentation fault).": ("job.fault", {"signal": "SIGSEGV"}),
+    "The program ended with exit code 3. Its log says more. It starts again in 8 s.": (
         "job.starts_again", {"why": {"code": "job.exit_code", "facts": {"code": 3}}, "seconds": 8.0}
     ),
     "程序以退出码 3 结束。详情见日志。将在 8 秒后重新启动。": (
         "job.starts_again", {"why": {"code": "job.exit_code", "facts": {"code": 3}}, "seconds": 8.0}
     ),
-    "The process on node rank 2 exited. The program exited by itself.": (
+    "The part on its node 2 ended. The program ended by itself.": (
         "job.rank_ended_so", {"rank": 2, "how": {"code": "job.exited", "facts": {}}}
     ),
-    "GPU 1 of n1 failed. The driver hangs.": (
+    "Card 1 of n1 failed. Its driver hangs.": (
         "job.card_failed", {"card": 1, "node": "n1", "why": {"code": "card.driver_hangs", "facts": {}}}
     ),
-    "The supervisor process of the job was killed.": ("job.supervisor_lost", {}),
-    "The job could not be started: OSError: [Errno 28] no\nspace": (
+    "The process that looks after the job was killed.": ("job.supervisor_lost", {}),
+    "It could not be started: OSError: [Errno 28] no\nspace": (
         "job.launch_failed", {"error": "OSError: [Errno 28] no\nspace"}
     ),
-    ("The platform was restored from a backup of 2026-01-31 08:00 UTC; later events of the job are "
-"unknown."): (
+    "The platform was restored from a backup of 2026-01-31 08:00 UTC; what became of the job since is not known.": (
         "job.after_backup", {"made_at": "2026-01-31T08:00:00+00:00"}
     ),
     "2 h more granted: until six": ("job.more_time_granted_because", {"span_s": 7200.0, "word": "until six"}),
-    "Preempted by job 7, which is urgent.": ("job.room_for_urgent", {"job": 7}),
+    "Makes room for job 7, which is urgent.": ("job.room_for_urgent", {"job": 7}),
     "My own words. 我的话": ("text", {"text": "My own words. 我的话"}),
     "": ("", {}),
 }  # fmt: skip

@@ -345,7 +345,7 @@ def test_simulate_command_prints_a_table_and_says_what_is_wrong(tmp_path):
         command(str(tmp_path / "nothing"))
     with pytest.raises(CommandError, match="leaves no time to count"):
         command("gangs", "--days", "2", "--warm-up", "2")
-    with pytest.raises(CommandError, match="cannot be written"):
+    with pytest.raises(CommandError, match="is not writable"):
         command("gangs", "--days", "1", "--export", str(tmp_path / "no" / "where"))
 
 

@@ -25,7 +25,7 @@ EXAMPLES = """\
   aip ssh --print 12          the command for another terminal, or for scp and rsync
   aip ssh --config 12 >> ~/.ssh/config
 
-Options stand before the number, as they do with ssh.
+Options are written before the job number, as with ssh.
 Your SSH key opens the job; without one a password is made for this sign-in alone."""
 PASSWORD = "AIP_SSH_ONCE"  # noqa: S105 - the variable by which it reaches ssh
 ASKPASS = f"#!/bin/sh\nprintf '%s\\n' \"${PASSWORD}\"\n"
@@ -34,7 +34,7 @@ ASKPASS = f"#!/bin/sh\nprintf '%s\\n' \"${PASSWORD}\"\n"
 def _connect(args: argparse.Namespace) -> int:
     """Run ssh and end with its code, which is that of the command."""
     if args.words and args.words[0] != "--" and args.words[0].startswith("-"):
-        raise ClientError(f"Write {args.words[0]} before the number of the job, as in: aip ssh -N -D 1080 12", USAGE)
+        raise ClientError(f"Write {args.words[0]} before the job number, as in: aip ssh -N -D 1080 12", USAGE)
     number = args.job.removeprefix("job-")
     if not number.isdecimal():
         raise ClientError(f"{args.job} is not a job number. See: aip jobs list", USAGE)

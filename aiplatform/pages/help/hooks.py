@@ -15,7 +15,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 #: The script of the theme would look for a sitemap at each of these addresses.
-ALTERNATE_LINK = re.compile(r'\s*<link rel="alternate"[^>]*>')
+ALTERNATE_LINK = re.compile(r'<link rel="alternate"[^<>]*>')
 INLINE_SCRIPT = re.compile(r"<script>(.+?)</script>", re.DOTALL)
 ALIGNMENT = re.compile(r' style="text-align: (left|right|center);"')
 HAN = re.compile(r"[\u4e00-\u9fff]")
