@@ -190,7 +190,7 @@ def test_broker_elsewhere_that_cannot_be_used_is_named_with_what_to_do(server, r
     first, last = capsys.readouterr().out.splitlines()  # not a line for each check
     assert "Connection refused" in first
     assert "Start that server or correct AIP_REDIS_URL" in first
-    assert "answers now" in last
+    assert "responds now" in last
 
 
 def test_broker_elsewhere_that_answers_is_not_mentioned(monkeypatch, capsys):

@@ -128,7 +128,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     named = {path.name: boxes for path, boxes in pictures.items()}
 
     person.begin("account")
-    page.goto(up.wait(r"this link makes one, once: (http://\S+)")[1])
+    page.goto(up.wait(r"this one-time link creates one: (http://\S+)")[1])
     person.write(page.get_by_label("Username"), "vera")
     person.write(page.get_by_label("Password", exact=True), "tall green lamp 7")
     person.write(page.get_by_label("Repeat password"), "tall green lamp 7")

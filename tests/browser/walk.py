@@ -81,7 +81,7 @@ class Walk:
 
     def people(self) -> None:
         page = self.olga
-        page.goto(self.up.wait(r"this link makes one, once: http://[^/]+(/welcome/\S+)")[1])
+        page.goto(self.up.wait(r"this one-time link creates one: http://[^/]+(/welcome/\S+)")[1])
         page.get_by_label("Username").fill("olga")
         page.get_by_label("Password", exact=True).fill(PASSWORD)
         page.get_by_label("Repeat password").fill(PASSWORD)

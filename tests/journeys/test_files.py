@@ -61,7 +61,7 @@ def test_aip_files_bring_what_was_cut_and_give_it_back(tmp_path):
         left = list(home.iterdir())
 
     assert before < LARGE
-    assert "Going on at" in told
+    assert "Resuming at" in told
     assert (
         hashlib.sha256((project / "back.bin").read_bytes()).digest()
         == hashlib.sha256((project / "big.bin").read_bytes()).digest()

@@ -80,7 +80,7 @@ def test_platform_leads_from_images_to_a_model_whatever_is_killed(tmp_path):
 
         # 4. and 5. draw, convert to COCO, freeze; the web server dies in between
         assert up.kill("aiplatform.cli.web")
-        up.wait(r"web\d* +│ ended with -9", 120)
+        up.wait(r"web\d* +│ exited with -9", 120)
         until(lambda: call(up.url, alice, "GET", "me/")[0] == 200, 60, "The web server's return")
         drawn = main.annotate(raw["version"], plain, project_name="digits")
         assert drawn["shapes"] == sum(len(picture.boxes) for picture in plain)

@@ -143,7 +143,7 @@ def call(url: str, token: str, method: str, route: str, body: object = None) -> 
 
 def first_admin(up: Up) -> str:
     """Follow the one-time link like a person; return an API token of the new administrator."""
-    path = up.wait(r"this link makes one, once: http://[^/]+(/welcome/\S+)")[1]
+    path = up.wait(r"this one-time link creates one: http://[^/]+(/welcome/\S+)")[1]
     Browser(up.url).post(path, username="olga", password=PASSWORD, again=PASSWORD)
     status, answer = call(up.url, "", "POST", "auth/token/", {"username": "olga", "password": PASSWORD})
     assert status == 201, answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 from django.urls import get_resolver
@@ -63,8 +64,9 @@ def _meanings() -> dict[str, Any]:
 
 
 def error_classes() -> dict[str, type[DomainError]]:
-    """Return the first class of each error code, of all apps that have routes."""
+    """Return the first class of each error code, of all apps that have routes and of the sign-in backends."""
     _load(get_resolver().url_patterns)
+    import_module("accounts.sign_in.backends")  # sign-in by a directory, where one is configured
     classes: dict[str, type[DomainError]] = {}
     for error in _subclasses(DomainError):
         classes.setdefault(error.code, error)
