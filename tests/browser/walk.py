@@ -268,7 +268,7 @@ class Walk:
         page.wait_for_url(re.compile(r"/services/\d+/$"))
         expect(page.get_by_text("Ready").first).to_be_visible(timeout=4 * PATIENCE_MS)
         page.set_input_files("main input[type=file]", str(self.picture))
-        expect(page.get_by_text(re.compile("in the model"))).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text(re.compile("ms inference"))).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "service")
 
     # --- 9. the operator looks, and stops
