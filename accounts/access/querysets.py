@@ -65,7 +65,7 @@ class UnownedQuerySet(QuerySet[Any]):
     """Rows without an owner: users who see them may change them, where they have the permission to."""
 
     def visible_to(self, user: User) -> Self:
-        raise NotImplementedError
+        raise NotImplementedError("Subclasses of UnownedQuerySet define visible_to().")
 
     def editable_by(self, user: User) -> Self:
         return self.visible_to(user)

@@ -71,10 +71,10 @@ class PredictionPages(ModelJobPages[Prediction]):
         begin = min(ids.number(request.GET.get("begin", "")) or 0, 10**8)
         return self.render(request, "inference/_prediction_images.html", {"row": row, **presentation.page(row, begin)})
 
-    @page(path="<int:pk>/images/<int:place>/")
-    def image(self, request: SignedInRequest, row: Prediction, place: int) -> HttpResponseBase:
+    @page(path="<int:pk>/images/<int:position>/")
+    def image(self, request: SignedInRequest, row: Prediction, position: int) -> HttpResponseBase:
         """One of the pictures that were answered, for those who may see both the prediction and the pictures."""
-        path = _path_of(row, place)
+        path = _path_of(row, position)
         try:
             root = drafts.root_of(row, request.user)
             if row.folder:
@@ -104,14 +104,14 @@ class PredictionPages(ModelJobPages[Prediction]):
         return self.render_detail(request, row, 422, draft_form=form)
 
 
-def _path_of(prediction: Prediction, place: int) -> str:
+def _path_of(prediction: Prediction, position: int) -> str:
     """Return the path of an image; the output of the program counts only if the version has the image."""
     data, path = prediction.data, ""
     if prediction.is_listed:
-        path = results.listed_path(prediction, place)
+        path = results.listed_path(prediction, position)
     elif data is not None:
-        line = next(results.lines(prediction, begin=place), None)
-        if line and line["n"] == place and data.assets.filter(path=line["path"]).exists():
+        line = next(results.lines(prediction, begin=position), None)
+        if line and line["n"] == position and data.assets.filter(path=line["path"]).exists():
             path = line["path"]
     if not path:
         raise Http404

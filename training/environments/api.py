@@ -24,7 +24,7 @@ from training.programs.api import ProgramViewSet
 class EnvironmentViewSet(DeleteObject, ProgramViewSet):
     request_schema, filters = SCHEMA, EnvironmentFilters
     serializer_class, create_serializer_class = EnvironmentOut, EnvironmentIn
-    needs = dict.fromkeys(("keep", "extend", "destroy"), Action.JOBS_CONTROL)
+    needs = dict.fromkeys(("mark_needed", "extend", "destroy"), Action.JOBS_CONTROL)
 
     def get_queryset(self) -> Any:
         return super().get_queryset().not_deleted()
@@ -37,8 +37,8 @@ class EnvironmentViewSet(DeleteObject, ProgramViewSet):
         """The home and the record of its job stay."""
         actions.delete(environment, by=self.request.user)
 
-    @object_action()
-    def keep(self, environment: Environment) -> None:
+    @object_action(url_path="keep", url_name="keep")
+    def mark_needed(self, environment: Environment) -> None:
         """Mark the workspace as still needed: its idle time starts again."""
         actions.mark_needed(environment, by=self.request.user)
 
