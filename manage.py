@@ -28,7 +28,9 @@ def main(argv: list[str]) -> int:
     if os.environ.get("AIP_BOOTSTRAP", "1") != "0":
         from aiplatform.cli import bootstrap, bundle
 
-        bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"], bundle_path=bundle.path_from_argv(argv[2:]))
+        bootstrap.ensure(
+            HERE, with_tests=argv[1:2] in (["test"], ["docs-shots"]), bundle_path=bundle.path_from_argv(argv[2:])
+        )
     from aiplatform.cli import bytecode
 
     bytecode.enable(HERE)
@@ -68,6 +70,10 @@ def main(argv: list[str]) -> int:
         from aiplatform.cli import gate
 
         return gate.main(argv[2:])
+    if command == "docs-shots":
+        from tests.browser import screenshots
+
+        return screenshots.main(argv[2:])
     if command == "client":
         from aiplatform.cli import client_files
 

@@ -52,13 +52,18 @@ RUN_DIR = _read(
     "Folder of this machine's sockets and secrets (0700).",
 )
 DATABASE_URL = _read(
-    "AIP_DATABASE_URL", "", str, "Empty: SQLite under AIP_DATA_ROOT. Else postgresql://user:password@host/name."
+    "AIP_DATABASE_URL", "", str, "If empty, SQLite under AIP_DATA_ROOT; otherwise postgresql://user:password@host/name."
 )
 REDIS_URL = _read(
-    "AIP_REDIS_URL", "", str, "Empty: the broker that `up` starts on a socket. Else redis://:password@host:6379/0."
+    "AIP_REDIS_URL",
+    "",
+    str,
+    "If empty, the broker that `up` starts on a socket; otherwise redis://:password@host:6379/0.",
 )
-SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "Empty: made on first start and kept at AIP_RUN_DIR/secret_key (0600).")
-DEBUG = _read("AIP_DEBUG", default=False, parse=texts.truth, help_text="1 shows tracebacks; never on a shared machine.")
+SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "If empty, created on first start in AIP_RUN_DIR/secret_key (0600).")
+DEBUG = _read(
+    "AIP_DEBUG", default=False, parse=texts.truth, help_text="1 shows tracebacks; never use it on a shared host."
+)
 HOST = _read("AIP_HOST", "127.0.0.1", str, "Address the web server listens on; 0.0.0.0 lets the network in.")
 PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
 PORTS_PORT = _read(
@@ -269,8 +274,8 @@ OIDC_LINK_BY_EMAIL = _read(
     "AIP_OIDC_LINK_BY_EMAIL",
     default=False,
     parse=texts.truth,
-    help_text="OpenID Connect: 1 takes the account with the same e-mail, where the provider calls it verified, for the "
-    "same person. Anybody can type any e-mail into the own account here, so know your people.",
+    help_text="OpenID Connect: 1 links the account with the same e-mail if the provider has verified the address. "
+    "Users can enter any e-mail in their account here, so use it only if all users are trusted.",
 )
 OIDC_ROLE_CLAIM = _read("AIP_OIDC_ROLE_CLAIM", "", str, "OpenID Connect: claim that lists groups, e.g. with groups.")
 OIDC_ROLES: dict[str, str] = _read(
@@ -307,7 +312,7 @@ LDAP_LINK_BY_NAME = _read(
     "AIP_LDAP_LINK_BY_NAME",
     default=False,
     parse=texts.truth,
-    help_text="LDAP: 1 takes the account of the same name for the same person, but for the first administrator's.",
+    help_text="LDAP: 1 links the account of the same name, except for that of the first administrator.",
 )
 if LDAP_URL and not LDAP_BASE:
     problems.append(("AIP_LDAP_BASE", "AIP_LDAP_URL is set, so AIP_LDAP_BASE is needed too."))

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import dj_database_url
 from csp.constants import NONE, SELF
-from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform import env
 from aiplatform.lib import installation_secrets, problems, process_startup
+from aiplatform.lib.admin_theme import UNFOLD  # noqa: F401 - a setting
 
 process_startup.begins()
 
@@ -316,31 +316,6 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
-UNFOLD = {
-    "SITE_TITLE": "aiplatform",
-    "SITE_HEADER": "aiplatform",
-    "SITE_SUBHEADER": _("Admin site"),
-    "SITE_URL": "/",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("base/mark.svg")}],
-    "SHOW_HISTORY": True,
-    "SHOW_VIEW_ON_SITE": False,
-    "BORDER_RADIUS": "6px",
-    "COLORS": {  # the indigo of base/tokens.css, light to dark
-        "primary": {
-            "50": "#f5f6fe",
-            "100": "#eceefc",
-            "200": "#d5d9f9",
-            "300": "#b3baf3",
-            "400": "#8592ff",
-            "500": "#5e6cec",
-            "600": "#4353d6",
-            "700": "#3644b8",
-            "800": "#2c3795",
-            "900": "#272f74",
-            "950": "#181c45",
-        },
-    },
-}
 
 # --- API
 REST_FRAMEWORK = {
@@ -366,7 +341,6 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "COMPONENT_SPLIT_REQUEST": True,

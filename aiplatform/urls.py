@@ -2,9 +2,10 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView
 
-from aiplatform.pages import views
+from aiplatform.pages import api_docs, client, views
 from aiplatform.pages.help.views import help_file
 from aiplatform.pages.home import page as home_page
 
@@ -23,6 +24,8 @@ urlpatterns = [
     path("current-cluster/", views.switch_cluster, name="switch-cluster"),
     path("help/", help_file, name="help"),
     path("help/<path:path>", help_file, name="help-file"),
+    path("client/", client.client_page, name="client"),
+    path("client/<str:name>", client.client_file, name="client-file"),
     path("about/", views.about, name="about"),
     path("styleguide/", views.styleguide, name="styleguide"),
     path("", include("accounts.urls")),
@@ -67,8 +70,8 @@ urlpatterns = [
     path("api/v1/", include("training.experiments.boards.api_urls")),
     path("api/v1/", include("workers.access.ssh.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
-    path("api/redoc/", SpectacularRedocView.as_view(url_name="schema"), name="api-redoc"),
+    path("api/docs/", api_docs.SwaggerView.as_view(url_name="schema"), name="api-docs"),
+    path("api/redoc/", RedirectView.as_view(pattern_name="api-docs"), name="api-redoc"),
     path("admin/login/", views.admin_login, name="admin-login"),
     path("admin/", admin.site.urls),
 ]

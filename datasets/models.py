@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -10,6 +11,7 @@ from django.db.models import Q, TextChoices
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib import class_colors
 from aiplatform.lib.message_field import MessageField
 from datasets.formats import annotation_kinds
 from datasets.formats.neutral import NONE
@@ -57,8 +59,8 @@ class Dataset(models.Model):
 
     @property
     def is_locked(self) -> bool:
-        """Whether data has come in, after which who may see it cannot change."""
-        return self.versions.exists() or self.imports.exists()
+        """Whether data has been imported, after which who may see it cannot change."""
+        return self.versions.exists() or self.imports.filter(state=Import.State.COMMITTING).exists()
 
 
 class DatasetVersion(models.Model):
@@ -80,6 +82,7 @@ class DatasetVersion(models.Model):
     root = models.CharField(max_length=500, blank=True)  # folder of dataset.json, manifest.jsonl, images/
     images_root = models.CharField(max_length=500, blank=True)  # where images/ points for data left in place; else ""
     classes = models.JSONField(default=list)  # [{"id": 1, "name": "RBC", "supercategory": "cell"}, …]
+    colors = models.JSONField(default=dict, editable=False)  # {"1": "#4353d6", …}; classes that are missing: default
     splits = models.JSONField(default=dict)  # {"train": 205, "val": 87, "test": 72}
     image_count = models.PositiveIntegerField(default=0)
     annotation_count = models.PositiveIntegerField(default=0)
@@ -121,6 +124,17 @@ class DatasetVersion(models.Model):
     @property
     def class_names(self) -> dict[int, str]:
         return {item["id"]: item["name"] for item in self.classes}
+
+    @property
+    def class_colors(self) -> dict[int, str]:
+        """Class id → color such as #4353d6."""
+        return class_colors.complete(self.classes, self.colors)
+
+    @property
+    def colored_classes(self) -> list[dict[str, Any]]:
+        """The classes, each with its `color`."""
+        colors = self.class_colors
+        return [item | {"color": colors[item["id"]]} for item in self.classes]
 
     @property
     def is_ready(self) -> bool:

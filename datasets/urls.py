@@ -15,6 +15,7 @@ urlpatterns = [
     path("<int:dataset_id>/v<int:number>/", datasets.dataset_detail, name="version"),
     path("<int:dataset_id>/v<int:number>/delete/", datasets.version_delete, name="version-delete"),
     path("<int:dataset_id>/v<int:number>/download/", files.version_download, name="version-download"),
+    path("<int:dataset_id>/v<int:number>/colors/", datasets.version_colors, name="version-colors"),
     path("<int:dataset_id>/v<int:number>/split/", splits.version_split, name="version-split"),
     path("<int:dataset_id>/imports/<int:import_id>/", imports.import_detail, name="import"),
     path("<int:dataset_id>/imports/<int:import_id>/problems.csv", imports.import_problems, name="import-problems"),

@@ -8,6 +8,7 @@ from django.core.cache import cache
 from inference.delivery.edge import rollout as edge_stages
 from inference.delivery.push import pushes
 from inference.registry import registration, sweeps
+from inference.registry.import_trials import drafts
 from inference.serving import model_swaps
 from inference.serving.feedback import samples
 from inference.serving.models import Service
@@ -40,6 +41,7 @@ PARTS = (
     drift_telling.sweep,
     pushes.sweep,
     registration.remove_stale_workplaces,
+    drafts.remove_old,
 )
 
 

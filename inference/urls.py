@@ -11,6 +11,7 @@ from inference.delivery.push import views as push
 from inference.evaluation import comparison_views, promotion_views, slice_views
 from inference.evaluation import views as evaluations
 from inference.evaluation.parameter_sets import views as evaluation_sets
+from inference.registry import import_views as importing
 from inference.registry import version_views
 from inference.registry import views as models
 from inference.registry.composition import views as composing
@@ -27,6 +28,11 @@ app_name = "inference"
 urlpatterns = [
     *models.ModelPages.urls(),
     path("models/new/", models.model_upload, name="model-upload"),
+    path("models/imports/<int:pk>/", importing.model_import, name="model-import"),
+    path("models/imports/<int:pk>/details/", importing.import_details, name="import-details"),
+    path("models/imports/<int:pk>/try/", importing.import_try, name="import-try"),
+    path("models/imports/<int:pk>/confirm/", importing.import_confirm, name="import-confirm"),
+    path("models/imports/<int:pk>/discard/", importing.import_discard, name="import-discard"),
     path("models/compose/", composing.model_compose, name="model-compose"),
     path("models/<int:pk>/", models.model_detail, name="model-detail"),
     path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),

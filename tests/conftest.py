@@ -19,7 +19,7 @@ from django.test import Client, TransactionTestCase
 from django.utils import translation
 from rest_framework.test import APIClient
 
-from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from accounts.access.permissions import ANNOTATOR, SYSTEM_ADMIN
 from aiplatform.cli import gate_steps
 from aiplatform.frame import badges
 from aiplatform.lib import header_sources, process_startup
@@ -159,7 +159,7 @@ def bob(db, cluster):
 
 @pytest.fixture
 def anna(db):
-    return people.user("anna", role=ANNOTATION_PERSON)
+    return people.user("anna", role=ANNOTATOR)
 
 
 @pytest.fixture

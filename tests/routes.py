@@ -10,6 +10,10 @@ PUBLIC = {
     "api-pipeline-hook": "webhooks have no account; guarded by a signature with the trigger's secret",
     "help": "documentation, the same for everybody",
     "help-file": "documentation, the same for everybody",
+    "client": "needed before anybody can sign in; the same for everybody",
+    "client-file": "needed before anybody can sign in; the same for everybody",
+    "auth-device": "a program asks to be signed in; it gets a token when a user allowed it",
+    "auth-device-token": "guarded by the secret of a sign-in that a user allowed",
     "metrics": "takes the metrics token or an operator's API token; Prometheus has no account",
     "login": "the sign-in page",
     "sign-on": "the way to an identity provider",
@@ -34,7 +38,7 @@ PUBLIC = {
     "jsi18n": "texts of the pages, the same for everybody",
     "schema": "description of the API, for signed-in people",
     "api-docs": "description of the API, for signed-in people",
-    "api-redoc": "description of the API, for signed-in people",
+    "api-redoc": "leads to the description of the API",
 }
 
 

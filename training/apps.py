@@ -18,7 +18,7 @@ class TrainingConfig(AppConfig):
         from training.catalog.task_kinds import preset_for
         from training.experiments.visualisation import panel as visualisation_panel
         from training.experiments.visualisation.navigation import tabs as visualisation_tabs
-        from training.programs import request_schemas
+        from training.programs import request_schemas, starting_points
         from training.programs.models import CodeSnapshot
         from training.runs import folds_panel, output_datasets, output_panel, searching, usage
         from training.runs.kind import TrainingKind
@@ -26,6 +26,7 @@ class TrainingConfig(AppConfig):
         from training.runs.models import ParameterSet
         from training.runs.navigation import tabs as run_tabs
         from training.runs.request_schema import SCHEMA
+        from training.runs.starting_points import SOURCE
         from workers.core import kinds
         from workers.jobs import job_page
 
@@ -42,6 +43,7 @@ class TrainingConfig(AppConfig):
         sweeps.register("training.begin_planned")
         preloads.PRELOADS.register("training.runs.param_fields.preload")
         request_schemas.register(SCHEMA)
+        starting_points.SOURCES.register(SOURCE)
         dataset_usage.register(usage.trainings_on)
         next_actions.register(
             next_actions.NextAction(

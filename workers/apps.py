@@ -26,21 +26,28 @@ VERBS = {
     "cluster_changed": _("changed the cluster"),
     "cluster_deleted": _("deleted the cluster"),
     "cluster_bounds_changed": _("changed the job limits of the cluster"),
-    "cluster_member_added": _("added to a cluster:"),
-    "cluster_member_removed": _("removed from a cluster:"),
-    "cluster_group_added": _("added a group to a cluster:"),
-    "cluster_group_removed": _("removed a group from a cluster:"),
-    "cluster_administrator_made": _("made an administrator of a cluster:"),
-    "cluster_administrator_unmade": _("removed as administrator of a cluster:"),
+    "cluster_member_added": _("added %(object)s to the cluster %(cluster)s"),
+    "cluster_member_removed": _("removed %(object)s from the cluster %(cluster)s"),
+    "cluster_group_added": _("added the group %(object)s to the cluster %(cluster)s"),
+    "cluster_group_removed": _("removed the group %(object)s from the cluster %(cluster)s"),
+    "cluster_administrator_made": _("made %(object)s an administrator of the cluster %(cluster)s"),
+    "cluster_administrator_unmade": _("removed %(object)s as administrator of the cluster %(cluster)s"),
     "jobs_stopped": _("stopped the jobs"),
     "job_forced": _("forced the end of the job"),
     "alarm_rule_changed": _("changed the alert rule"),
-    "alarm_address_saved": _("now receives alerts:"),
-    "alarm_address_removed": _("no longer receives alerts:"),
-    "alarm_silenced": _("silenced"),
-    "alarm_silence_ended": _("ended the silence of"),
+    "alarm_address_saved": _("saved the alert address"),
+    "alarm_address_removed": _("removed the alert address"),
+    "alarm_silenced": _("silenced the alert rule"),
+    "alarm_silence_ended": _("ended the silence of the alert rule"),
     "all_alarms_silenced": _("silenced all alerts"),
     "all_alarms_silence_ended": _("ended the silence of all alerts"),
+}
+#: The same of users on their own account.
+OWN_VERBS = {
+    "cluster_member_added": _("added their own account to the cluster %(cluster)s"),
+    "cluster_member_removed": _("removed their own account from the cluster %(cluster)s"),
+    "cluster_administrator_made": _("made their own account an administrator of the cluster %(cluster)s"),
+    "cluster_administrator_unmade": _("removed their own account as administrator of the cluster %(cluster)s"),
 }
 
 
@@ -69,6 +76,7 @@ class WorkersConfig(AppConfig):
         from workers.resources.nodes import home as nodes_home
 
         audit.register_verbs(VERBS)
+        audit.register_own_verbs(OWN_VERBS)
         audit_sentences.register(
             audit_sentences.Page(Job, "workers:job"),
             audit_sentences.Page(Node, "workers:node"),

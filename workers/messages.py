@@ -41,7 +41,7 @@ LIFECYCLE = {
     "stopping": _("Stopping."),
     "finishing": _("Finishing; the result is kept."),
     "making_room": _("Preempted by more important jobs."),
-    "exited": _("The program exited by itself."),
+    "exited": _("Finished (exit code 0)."),
     "failed": _("The program failed."),
     "finished_early": _("Finished early; the result is kept."),
     "finished_by_loss": Wording(_("Finished early; the last saved state is the result. %(why)s"), why=nested),

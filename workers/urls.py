@@ -25,7 +25,6 @@ urlpatterns = [
     path("usage/", usage.show, name="usage"),
     path("metrics", prometheus.show, name="metrics"),
     path("tasks/", tasks.show, name="tasks"),
-    path("tasks/stop/", tasks.stop, name="tasks-stop"),
     path("jobs/<int:pk>/", output.detail, name="job"),
     path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
     path("jobs/<int:pk>/files/", output.outputs, name="job-files"),

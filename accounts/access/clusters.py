@@ -20,7 +20,8 @@ class Memberships:
 
     choices: Callable[[], list[tuple[int, str]]]  # all clusters: (id, name)
     ids_for_user: Callable[[User], list[int]]  # ids of one person's clusters
-    replace_clusters: Callable[[User, Collection[int]], None]  # make these the person's clusters
+    replace_clusters: Callable[[User, Collection[int], User | None], None]  # make these the user's; by whom
+    leave_all: Callable[[User, User | None], None]  # take the user out of every cluster; by whom
     mates: Callable[[User], QuerySet[Any]]  # ids of the people of one's clusters
     chooses_among_all: Callable[[User], bool]  # lets people into clusters, so finds all accounts
 

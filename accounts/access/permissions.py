@@ -74,13 +74,16 @@ ANNOTATION_PLATFORM = frozenset(
 )
 AI_PLATFORM = frozenset(Action) - ADMIN_ONLY
 
-SYSTEM_ADMIN, USER, ANNOTATION_PERSON = "System Admin", "User", "Annotation person"
+SYSTEM_ADMIN, USER, ANNOTATOR = "System Admin", "User", "Annotator"
 #: Preset roles: created by the system, never deleted.
 PRESET_ROLES: Mapping[str, frozenset[Action]] = {
     SYSTEM_ADMIN: frozenset(Action),
     USER: AI_PLATFORM,
-    ANNOTATION_PERSON: ANNOTATION_PLATFORM,
+    ANNOTATOR: ANNOTATION_PLATFORM,
 }
+
+#: Former name of a preset role → its name; files and settings of older versions still use it.
+FORMER_ROLE_NAMES: Mapping[str, str] = {"Annotation person": ANNOTATOR}
 
 #: Every action in words, for the pages where roles are made.
 ACTION_LABELS: Mapping[Action, Any] = {

@@ -95,9 +95,36 @@ class TokenIn(StrictMixin, serializers.Serializer):
     username = serializers.CharField(max_length=50)
     password = serializers.CharField(max_length=128, trim_whitespace=False)
     code = serializers.CharField(max_length=40, required=False)  # required if the user has a second factor
+    new_password = serializers.CharField(
+        max_length=128,
+        trim_whitespace=False,
+        required=False,
+        help_text="Replaces a temporary password, which issues no token.",
+    )
     name = serializers.CharField(max_length=50, default="api")
     scope = serializers.ChoiceField(choices=ApiToken.Scope.choices, default=ApiToken.Scope.WRITE)
     days = serializers.IntegerField(min_value=1, max_value=3650, allow_null=True, default=90)  # None: no expiry
+
+
+class DeviceSignInIn(StrictMixin, serializers.Serializer):
+    """A program that a user signs in with the browser."""
+
+    name = serializers.CharField(max_length=50, default="aip", help_text="Name of the token, shown to the user.")
+
+
+class DeviceSignInOut(serializers.Serializer):
+    """Codes and addresses of a sign-in, with the names of RFC 8628."""
+
+    device_code = serializers.CharField(help_text="Secret of the program, sent with each poll.")
+    user_code = serializers.CharField(help_text="Code that the user compares.")
+    verification_uri = serializers.CharField()
+    verification_uri_complete = serializers.CharField(help_text="The address with the code.")
+    expires_in = serializers.IntegerField(help_text="Seconds.")
+    interval = serializers.IntegerField(help_text="Least number of seconds between two polls.")
+
+
+class DeviceSignInTokenIn(StrictMixin, serializers.Serializer):
+    device_code = serializers.CharField(max_length=100)
 
 
 class TokenMade(serializers.Serializer):
@@ -174,7 +201,7 @@ class PersonIn(StrictMixin, serializers.Serializer):
     """A new account. Without a password the platform generates one and returns it once."""
 
     username = serializers.CharField(max_length=50)
-    nickname = serializers.CharField(max_length=50)
+    nickname = serializers.CharField(max_length=50, allow_blank=True, default="", help_text="Default: the username.")
     email = serializers.EmailField(allow_blank=True, default="")
     phone = serializers.CharField(max_length=30, allow_blank=True, default="")
     password = serializers.CharField(max_length=128, trim_whitespace=False, required=False)

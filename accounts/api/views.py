@@ -10,7 +10,7 @@ from django.contrib.auth import authenticate
 from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import AuthenticationFailed, PermissionDenied, Throttled
+from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -45,11 +45,21 @@ class TokenView(APIView):
         if second_factor.is_on(user):
             self._ask_for_code(request, user, fields.get("code", ""))
         if user.must_change_password:
-            raise PermissionDenied(_("Change your initial password in the browser."))
+            self._replace_password(user, fields.get("new_password", ""))
         expires_in = timedelta(days=fields["days"]) if fields["days"] else None
         token, secret = tokens.issue(user=user, name=fields["name"], scope=fields["scope"], expires_in=expires_in)
         body = {"token": secret, "prefix": token.prefix, "scope": token.scope, "expires_at": token.expires_at}
         return Response(serializers.TokenMade(body).data, status=201, headers={"Cache-Control": "no-store"})
+
+    @staticmethod
+    def _replace_password(user: User, password: str) -> None:
+        if not password:
+            message = _("This is a temporary password. Send your own in the field “new_password”.")
+            raise passwords.ChangeNeeded(message)
+        try:
+            passwords.change(user=user, password=password, by=user)
+        except passwords.WeakPassword as exc:
+            raise passwords.WeakPassword(exc.message, field="new_password") from exc
 
     @staticmethod
     def _ask_for_code(request: Request, user: User, code: str) -> None:

@@ -61,14 +61,18 @@ class NewPasswordForm(forms.Form):
         return cleaned
 
 
-class PasswordForm(forms.Form):
-    """The current password, as a proof that the account's owner is here."""
-
-    current = password_field(_("Current password"), new=False)
+class OwnForm(forms.Form):
+    """A form about the account of `user`, who sends it."""
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
+
+
+class PasswordForm(OwnForm):
+    """The current password, as a proof that the account's owner is here."""
+
+    current = password_field(_("Current password"), new=False)
 
     def clean_current(self) -> str:
         current: str = self.cleaned_data["current"]
@@ -81,6 +85,26 @@ class ChangePasswordForm(PasswordForm, NewPasswordForm):
     """A new password for a signed-in user, who confirms the current one first."""
 
     field_order = ["current", "password", "again"]
+
+
+class FirstPasswordForm(OwnForm):
+    """A user's own password in place of the temporary one, which the session has proved."""
+
+    password = password_field(
+        _("New password"), help_text=_("At least 8 characters. A passphrase of several words works best.")
+    )
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if self.user.check_password(password):
+            raise forms.ValidationError(_("This is the temporary password. Choose another one."))
+        return password
+
+
+class LaterFirstPasswordForm(PasswordForm, FirstPasswordForm):
+    """The same in a session that has not proved the temporary password, or too long ago."""
+
+    field_order = ["current", "password"]
 
 
 class CodeForm(forms.Form):

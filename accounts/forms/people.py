@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access import clusters
-from accounts.forms.own import MAX_PASSWORD
 from accounts.forms.picking import PeopleField
 from accounts.models import Role, User, UserGroup
-from accounts.services import people
-from aiplatform.lib.pages import errors_shown_on
+from accounts.services import cluster_membership
 
 USERNAME = User._meta.get_field("username").validators
 
@@ -25,8 +24,8 @@ class ChosenForm(forms.Form):
             rows, label=label, required=required, help_text=help_text, widget=forms.CheckboxSelectMultiple
         )
 
-    def choose_clusters(self) -> None:
-        if choices := clusters.choices():
+    def choose_clusters(self, choices: Sequence[tuple[int, str]]) -> None:
+        if choices:
             self.fields["clusters"] = forms.TypedMultipleChoiceField(
                 label=_("Clusters"),
                 choices=choices,
@@ -37,61 +36,14 @@ class ChosenForm(forms.Form):
             )
 
 
-class NewPersonForm(forms.Form):
-    """Who an account is for: the first step of making up to ten."""
-
-    username = forms.CharField(
-        label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"), validators=USERNAME
-    )
-    nickname = forms.CharField(label=_("Display name"), max_length=50)
-    email = forms.EmailField(label=_("E-mail"), required=False)
-    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
-
-    def clean_username(self) -> str:
-        """Refuse a name that is taken here, before the other steps are filled in."""
-        username: str = self.cleaned_data["username"]
-        with errors_shown_on(self):
-            people.check_free(username=username)
-        return username
-
-
-class NewPeopleRights(ChosenForm):
-    """What they may do: the second step."""
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
-        self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
-        self.choose_clusters()
-
-
-class OwnRolesForm(ChosenForm):
-    """Roles of one of several new people, in place of those of all."""
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=_("Default: the roles above."))
-
-
-class FirstPasswordForm(forms.Form):
-    """The generated password of one of them, which may be replaced: the third step."""
-
-    password = forms.CharField(
-        label=_("Initial password"),
-        max_length=MAX_PASSWORD,
-        strip=False,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-    )
-
-
 class PeopleFileForm(ChosenForm):
     """A table of accounts."""
 
     file = forms.FileField(
         label=_("Table"),
         help_text=_(
-            "CSV with the columns username, nickname, email, phone, roles, groups; only username is required. "
-            "At most 1,000 rows and 1 MiB."
+            "CSV with the columns username, nickname, email, phone, roles, groups, clusters; only username is "
+            "required. At most 1,000 rows and 1 MiB."
         ),
         widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}),
     )
@@ -101,7 +53,7 @@ class PeopleFileForm(ChosenForm):
         names = _("For rows without roles.")
         self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=names)
         self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by), help_text=names)
-        self.choose_clusters()
+        self.choose_clusters(cluster_membership.choices(by))
 
 
 class AccountDeletionForm(forms.Form):
@@ -157,7 +109,7 @@ class RightsForm(ChosenForm):
         super().__init__(*args, **kwargs)
         self.choose("roles", _("Roles"), Role.objects.visible_to(by))
         self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
-        self.choose_clusters()
+        self.choose_clusters(clusters.choices())
 
 
 class PeopleForm(forms.Form):

@@ -11,8 +11,6 @@ from django.utils.translation import pgettext_lazy
 from accounts.access.permissions import ACTION_LABELS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
-from accounts.services import roles
-from aiplatform.lib.pages import errors_shown_on
 
 OWN_CHOICE = "own"
 #: The two permission sets of the platform, and the fine actions for those who want them.
@@ -27,26 +25,11 @@ def set_of(actions: frozenset[Action]) -> str:
     return next((key for key, (_words, held) in SETS.items() if held == actions), OWN_CHOICE)
 
 
-class RoleNameForm(forms.Form):
-    """The name: a new role's first step."""
+class RoleForm(forms.Form):
+    """A custom role: its name and a permission set, or fine actions; offers what the maker may do."""
 
     name = forms.CharField(label=_("Name"), max_length=50)
-
-    def clean_name(self) -> str:
-        """Refuse a name that is taken here, before the other steps are filled in."""
-        name: str = self.cleaned_data["name"]
-        with errors_shown_on(self):
-            roles.check_role_name(name=name)
-        return name
-
-
-class RoleDescriptionForm(forms.Form):
-    description = forms.CharField(label=_("Description"), max_length=200)
-
-
-class PermissionsForm(forms.Form):
-    """A permission set, or fine actions; offers what the maker may do."""
-
+    description = forms.CharField(label=_("Description"), max_length=200, required=False)
     set = forms.ChoiceField(label=_("Permissions"), widget=forms.RadioSelect, initial="ai")
     actions = forms.MultipleChoiceField(
         label=pgettext_lazy("rights", "Access"), widget=forms.CheckboxSelectMultiple, required=False
@@ -72,42 +55,15 @@ class PermissionsForm(forms.Form):
         return cleaned
 
 
-class RoleForm(PermissionsForm):
-    """A custom role as a whole."""
-
-    field_order = ["name", "description", "set", "actions"]
-    name = forms.CharField(label=_("Name"), max_length=50)
-    description = forms.CharField(label=_("Description"), max_length=200)
-
-
-class GroupFactsForm(forms.Form):
-    """Name and description: a group's first step."""
+class GroupForm(ChosenForm):
+    """A group without its members."""
 
     name = forms.CharField(label=_("Name"), max_length=50)
     description = forms.CharField(label=_("Description"), max_length=200)
-
-    def clean_name(self) -> str:
-        """Refuse a name that is taken here, before the other steps are filled in."""
-        name: str = self.cleaned_data["name"]
-        with errors_shown_on(self):
-            roles.check_group_name(name=name)
-        return name
-
-
-class GroupRolesForm(ChosenForm):
-    """Roles: a group's second step."""
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
-
-
-class GroupForm(GroupRolesForm):
-    """A group without its members."""
-
-    field_order = ["name", "description", "roles"]
-    name = forms.CharField(label=_("Name"), max_length=50)
-    description = forms.CharField(label=_("Description"), max_length=200)
 
 
 class RoleGroupsForm(ChosenForm):

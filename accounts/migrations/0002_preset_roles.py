@@ -2,12 +2,12 @@
 
 from django.db import migrations
 
-from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER
+from accounts.access.permissions import ANNOTATOR, PRESET_ROLES, SYSTEM_ADMIN, USER
 
 DESCRIPTIONS = {
     SYSTEM_ADMIN: "Everything, including people and clusters",
     USER: "The whole platform but people and clusters",
-    ANNOTATION_PERSON: "Annotate images, nothing else",
+    ANNOTATOR: "Annotate images, nothing else",
 }
 
 

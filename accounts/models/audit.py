@@ -28,7 +28,7 @@ class AuditEntry(models.Model):
     verb = models.CharField(_("action"), max_length=50, editable=False, db_index=True)
     target_kind = models.CharField(max_length=50, blank=True, editable=False)  # "accounts.user"
     target_id = models.CharField(max_length=50, blank=True, editable=False)
-    target = models.CharField(_("action"), max_length=200, blank=True, editable=False)  # its name then
+    target = models.CharField(_("object"), max_length=200, blank=True, editable=False)  # its name then
     facts = models.JSONField(_("details"), default=dict, editable=False)
     address = models.CharField(_("address"), max_length=45, blank=True, editable=False)
     request_id = models.CharField(max_length=64, blank=True, editable=False)

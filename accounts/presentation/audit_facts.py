@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from accounts.access.permissions import ACTION_LABELS, PRESET_ROLES
+from accounts.access.permissions import ACTION_LABELS, FORMER_ROLE_NAMES, PRESET_ROLES
 from accounts.models import ApiToken
 
 LABELS: dict[str, Any] = {
@@ -96,7 +96,7 @@ _RIGHTS: dict[str, Any] = {action.value: label for action, label in ACTION_LABEL
 VALUES: dict[str, Mapping[str, Any]] = {
     **dict.fromkeys(("actions", "before", "after"), _RIGHTS),  # a changed role tells its rights before and after
     "fields": LABELS,
-    "roles": {name: gettext_lazy(name) for name in PRESET_ROLES},
+    "roles": {name: gettext_lazy(FORMER_ROLE_NAMES.get(name, name)) for name in (*PRESET_ROLES, *FORMER_ROLE_NAMES)},
     "level": {"view": gettext_lazy("view"), "annotate": gettext_lazy("annotate"), "use": gettext_lazy("use"),
               "manage": gettext_lazy("manage")},
     "scope": dict(ApiToken.Scope.choices),

@@ -8,12 +8,14 @@ from typing import Any
 
 from django.db.models import Model
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from accounts.access import clusters, sharing
 from accounts.models import Role, User, UserGroup
 from accounts.presentation import audit_facts
-from accounts.services import audit
 from aiplatform.lib.registry import Registry
+from aiplatform.lib.wording import WORDINGS
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,13 @@ register = PAGES.register  # other apps call it from AppConfig.ready(); what can
 register(Page(User, "accounts:person"), Page(UserGroup, "accounts:group"), Page(Role, "accounts:role"))
 
 
+#: Actions of visitors who have not signed in; all others without an actor are the platform's own.
+VISITOR_ACTIONS = {"sign_in_failed", "locked_out", "identity_refused", "token_unknown", "denied", "ssh_refused"}
+#: Actions whose object may be a user whom the platform does not know.
+USER_ACTIONS = {"sign_in_failed", "locked_out", "identity_refused"}
+_OBJECT = "\x00"  # where a label names the object; no fact contains a control character
+
+
 def add_display(entries: Iterable[Any], *, reader: User) -> None:
     """Add to each entry what `accounts/_act.html` shows; a url is "" if the reader sees no such page any more."""
     rows = list(entries)
@@ -41,13 +50,34 @@ def add_display(entries: Iterable[Any], *, reader: User) -> None:
     urls = {kind: _urls(kind, numbers, reader) for kind, numbers in wanted.items() if numbers}
     names = dict(clusters.choices()) if any("clusters" in row.facts for row in rows) else {}
     for row in rows:
-        text = audit.label_of(row.verb)
-        row.words = text if text.endswith("：") else f"{text} "
-        row.told = audit_facts.to_texts(_with_names(row.facts, names))
+        row.who = row.actor or (_("Anonymous") if row.verb in VISITOR_ACTIONS else pgettext("actor", "System"))
         row.who_url = urls.get("accounts.user", {}).get(row.actor_id or 0, "")
         number = int(row.target_id) if row.target_id.isdecimal() else 0
         row.what_url = urls.get(row.target_kind, {}).get(number, "")
-        row.same = bool(row.actor) and row.target_kind == "accounts.user" and number == row.actor_id
+        itself = bool(row.actor) and row.target_kind == "accounts.user" and number == row.actor_id
+        _add_words(row, _with_names(row.facts, names), itself=itself)
+
+
+def _add_words(row: Any, facts: dict[str, Any], *, itself: bool) -> None:
+    """Add the text before the object, the object ("" if the text names it) and the text after it, and other facts.
+
+    Args:
+        itself: the actor is the object.
+    """
+    wording = WORDINGS.find(f"audit_own.{row.verb}") if itself else None
+    row.what = "" if wording else row.target or (_("an unknown user") if row.verb in USER_ACTIONS else "")
+    wording = wording or WORDINGS.find(f"audit.{row.verb}")
+    text = wording.format(facts | {"object": _OBJECT}) if wording else row.verb.replace("_", " ")
+    row.before, separator, row.after = text.partition(_OBJECT)
+    if not separator and not row.before.endswith("："):
+        row.before += " "
+    used = wording.facts if wording else ()
+    row.told = audit_facts.to_texts({name: value for name, value in facts.items() if name not in used})
+
+
+def sentence(row: Any) -> str:
+    """Return an entry with `add_display` as text: "anna changed the role viewer"."""
+    return f"{row.who} {row.before}{row.what}{row.after}".strip()
 
 
 def _urls(kind: str, numbers: set[int], reader: User) -> dict[int, str]:

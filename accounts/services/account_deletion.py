@@ -53,7 +53,7 @@ def delete(*, user: User, by: User, taker: User | None = None) -> None:
         audit.record(by, "account_deleted", user, stopped=stopped, to=taker.username if taker else "", moved=moved)
         user.roles.clear()
         user.user_groups.clear()
-        cluster_membership.remove(user)
+        cluster_membership.remove(user, by=by)
         user.api_tokens.all().delete()
         user.ssh_keys.all().delete()
         user.named_secrets.all().delete()

@@ -37,14 +37,24 @@ _DEFERRED = ("actor_id", "actor", "behind", "verb", "target", "facts", "address"
 _SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
 
 
-#: Add actions: name → label, lazily translated. Other apps call it from AppConfig.ready().
+#: Add actions: name → label, lazily translated. Other apps call it from AppConfig.ready(). A label may contain facts
+#: and %(object)s; without the latter the object follows it.
 register_verbs = partial(wording.register, "audit")
+#: Add the labels of actions of users on their own account.
+register_own_verbs = partial(wording.register, "audit_own")
+
+
+class _Ellipses(dict[str, str]):
+    """Facts of no entry: "…" for each."""
+
+    def get(self, name: str, default: object = None) -> Any:
+        return "…"
 
 
 def label_of(verb: str) -> str:
-    """Return the label of the action; its name if no installed app registered it."""
+    """Return the label of the action, with “…” for the object and facts; its name if no app registered it."""
     label = wording.WORDINGS.find(f"audit.{verb}")
-    return label.format({}) if label else verb.replace("_", " ")
+    return label.format(_Ellipses()) if label else verb.replace("_", " ")
 
 
 def verb_choices() -> list[tuple[str, str]]:
@@ -57,12 +67,12 @@ register_verbs(
     {
         "signed_in": _("signed in"),
         "signed_out": _("signed out"),
-        "sign_in_failed": _("failed to sign in"),
-        "locked_out": _("was locked out after too many failed attempts"),
-        "token_unknown": _("used an unknown API token"),
+        "sign_in_failed": _("failed to sign in as"),
+        "locked_out": _("was locked out after too many failed attempts as"),
+        "token_unknown": _("used an unknown API token at"),
         "identity_linked": _("linked an external sign-in to"),
-        "identity_refused": _("was denied after an external sign-in"),
-        "denied": _("was denied"),
+        "identity_refused": _("was denied an external sign-in as"),
+        "denied": _("was denied access to"),
         "registered": _("requested an account"),
         "account_approved": _("approved the account"),
         "account_made": _("created the account"),
@@ -82,15 +92,16 @@ register_verbs(
         "group_changed": _("changed the group"),
         "group_deleted": _("deleted the group"),
         "token_issued": _("created an API token for"),
+        "device_denied": _("denied the sign-in of a program as"),
         "token_revoked": _("revoked an API token of"),
         "service_key_issued": _("created an API key of"),
         "service_key_revoked": _("revoked an API key of"),
         "session_ended": _("ended a session of"),
         "key_added": _("added an SSH key for"),
         "key_removed": _("removed an SSH key of"),
-        "secret_added": _("stored a secret of"),
-        "secret_replaced": _("replaced a secret of"),
-        "secret_deleted": _("deleted a secret of"),
+        "secret_added": _("stored the secret %(name)s of %(object)s"),
+        "secret_replaced": _("replaced the secret %(name)s of %(object)s"),
+        "secret_deleted": _("deleted the secret %(name)s of %(object)s"),
         "second_factor_on": _("enabled the second factor for"),
         "second_factor_off": _("disabled the second factor for"),
         "root_allowed": _("allowed root in the sandbox for"),
@@ -102,9 +113,38 @@ register_verbs(
         "takeover_ended": _("stopped impersonating"),
         "shared": _("shared"),
         "unshared": _("stopped sharing"),
-        "transferred": _("transferred"),
-        "settings_changed": _("changed the sign-in settings"),
+        "transferred": _("transferred all objects of"),
+        "settings_changed": _("changed the sign-in settings:"),
         "trail_exported": _("exported the audit log"),
+    }
+)
+register_own_verbs(
+    {
+        "signed_in": _("signed in"),
+        "signed_out": _("signed out"),
+        "recovery_code_used": _("signed in with a recovery code"),
+        "registered": _("requested an account"),
+        "identity_linked": _("linked an external sign-in to their own account"),
+        "account_changed": _("changed their own details"),
+        "rights_changed": _("changed their own permissions"),
+        "clusters_of_person_changed": _("changed their own clusters"),
+        "password_changed": _("changed their own password"),
+        "password_link_made": _("created a password link for their own account"),
+        "token_issued": _("created their own API token %(name)s"),
+        "token_revoked": _("revoked their own API token %(name)s"),
+        "session_ended": _("ended a session of their own"),
+        "key_added": _("added their own SSH key %(name)s"),
+        "key_removed": _("removed their own SSH key %(name)s"),
+        "secret_added": _("stored their own secret %(name)s"),
+        "secret_replaced": _("replaced their own secret %(name)s"),
+        "secret_deleted": _("deleted their own secret %(name)s"),
+        "second_factor_on": _("enabled their own second factor"),
+        "second_factor_off": _("disabled their own second factor"),
+        "root_allowed": _("allowed root in the sandbox for their own account"),
+        "root_revoked": _("no longer allows root in the sandbox for their own account"),
+        "root_switched_on": _("enabled root in the sandbox for their own jobs"),
+        "root_switched_off": _("disabled root in the sandbox for their own jobs"),
+        "transferred": _("transferred all of their own objects"),
     }
 )
 

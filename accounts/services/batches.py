@@ -19,7 +19,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import PeopleImport, Role, User, UserGroup
-from accounts.services import audit, ceiling, cluster_membership, passwords, people
+from accounts.services import audit, ceiling, cluster_membership, finding, passwords, people
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid
@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 
 MAX_ROWS = 1000
 MAX_BYTES = 1024 * 1024
-COLUMNS = ("username", "nickname", "email", "phone", "roles", "groups")
+COLUMNS = ("username", "nickname", "email", "phone", "roles", "groups", "clusters")
+#: Other names of columns, among them those of the table of new users.
+ALIASES = {"display name": "nickname", "e-mail": "email", "role": "roles", "group": "groups", "cluster": "clusters"}
 SILENCE_TIMEOUT = timedelta(minutes=5)  # a worker that wrote nothing for so long has died
 CLAIMS = Claims(ttl=SILENCE_TIMEOUT, epoch="tries")
 FETCHED_WITHIN = timedelta(days=1)  # first passwords older than this cannot be fetched any more
@@ -64,7 +66,8 @@ def _rows(data: bytes) -> list[dict[str, str]]:
         raise too_large()
     try:
         table = csv.DictReader(io.StringIO(_text(data)), strict=True)
-        header = [str(name).strip().lower() for name in table.fieldnames or ()]
+        names = [str(name).strip().lower() for name in table.fieldnames or ()]
+        header = [ALIASES.get(name, name) for name in names]
         if "username" not in header or (unknown := sorted(set(header) - set(COLUMNS))):
             columns = ", ".join(COLUMNS)
             raise Invalid(
@@ -94,28 +97,34 @@ def start(
     """Read a table of accounts and queue the import.
 
     Args:
-        data: CSV with a header; columns `COLUMNS`, of which only username is needed. Roles and groups are names
-            separated by semicolons.
+        data: CSV with a header; columns `COLUMNS`, of which only username is needed. Roles, groups and clusters are
+            names separated by semicolons.
         roles: of rows that name none.
         groups: of rows that name none.
-        chosen: ids of the clusters everybody joins.
+        chosen: ids of the clusters of rows that name none.
 
     Raises:
         Invalid: the file as a whole is wrong; nothing was queued. Errors in single rows are in the report.
         BeyondYou: one row asks for more than `by` has; nothing was queued.
     """
-    all_roles = {role.name: role for role in Role.objects.visible_to(by)}
+    all_roles = finding.roles_by_name(by)
     all_groups = {group.name: group for group in UserGroup.objects.visible_to(by).prefetch_related("roles")}
+    all_clusters = {name: pk for pk, name in cluster_membership.choices(by)}
     wanted = []
     for row in _rows(data):
         problems: list[str] = []
         its_roles = _named(_("role"), row["roles"], all_roles, problems) or list(roles)
         its_groups = _named(_("group"), row["groups"], all_groups, problems) or list(groups)
+        its_clusters = _named(_("cluster"), row["clusters"], all_clusters, problems) or list(chosen)
         if not its_roles and not problems:
             problems.append(_("Choose at least one role."))
         ceiling.grant(by, ceiling.of_roles(its_roles) | ceiling.of_groups(its_groups))
         facts = {key: row[key][:254] for key in ("username", "nickname", "email", "phone")}
-        chosen_here = {"roles": [r.pk for r in its_roles], "groups": [g.pk for g in its_groups]}
+        chosen_here: dict[str, list[int]] = {
+            "roles": [role.pk for role in its_roles],
+            "groups": [group.pk for group in its_groups],
+            "clusters": its_clusters,
+        }
         wanted.append(facts | chosen_here | {"problem": " ".join(problems)})
     cluster_membership.check(chosen, by=by)
     batch = PeopleImport.objects.create(
@@ -172,7 +181,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
                     groups=list(UserGroup.objects.filter(pk__in=row["groups"])),
                     by=batch.by,
                 )
-                cluster_membership.replace(person, batch.clusters, by=batch.by)
+                cluster_membership.replace(person, row.get("clusters", batch.clusters), by=batch.by)
             line: dict[str, Any] = {"made": person.pk, "said": ""}
         except DomainError as exc:
             line = {"made": None, "said": exc.sentences}

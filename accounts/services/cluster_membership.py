@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import suppress
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.access import clusters
 from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.services import audit
-from aiplatform.lib.errors import DomainError, NotAllowed
+from aiplatform.lib.errors import NotAllowed
+
+
+def choices(by: User) -> list[tuple[int, str]]:
+    """Return the clusters that `by` can add users to: (id, name)."""
+    every = clusters.choices()
+    if by.can(Action.CLUSTER_MANAGE):
+        return every
+    own = set(clusters.ids_for_user(by))
+    return [(pk, name) for pk, name in every if pk in own]
 
 
 def check(changed: Collection[int], *, by: User) -> None:
@@ -37,15 +43,10 @@ def replace(user: User, chosen: Collection[int], *, by: User) -> None:
     changed = set(clusters.ids_for_user(user)) ^ set(chosen)
     check(changed, by=by)
     if changed:
-        owner.replace_clusters(user, chosen)
-        audit.record(by, "clusters_of_person_changed", user, clusters=sorted(chosen))
+        owner.replace_clusters(user, chosen, by)  # records each cluster that is given or taken
 
 
-def remove(user: User) -> None:
+def remove(user: User, *, by: User | None) -> None:
     """Take a person out of all clusters; they stay in those where work of theirs is still ending."""
-    owner = clusters.MEMBERSHIPS.get()
-    if owner is None:
-        return
-    for cluster in owner.ids_for_user(user):
-        with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
-            owner.replace_clusters(user, [other for other in clusters.ids_for_user(user) if other != cluster])
+    if (owner := clusters.MEMBERSHIPS.get()) is not None:
+        owner.leave_all(user, by)

@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from accounts.access import clusters
-from accounts.access.permissions import Action
+from accounts.access.permissions import FORMER_ROLE_NAMES, Action
 from accounts.access.querysets import PeopleQuerySet
-from accounts.models import User, UserGroup
+from accounts.models import Role, User, UserGroup
 from aiplatform.lib import ids
 from aiplatform.lib.registry import Registry
 
@@ -32,6 +32,12 @@ def group(named: int | str, *, among: QuerySet[UserGroup]) -> UserGroup | None:
     """Return a group by its name, else by its number; None if there is none."""
     text = str(named).strip()
     return among.filter(name=text).first() or among.filter(pk=ids.number(text) or 0).first()
+
+
+def roles_by_name(by: User) -> dict[str, Role]:
+    """Return the roles that `by` sees by their names, preset roles by their former names as well."""
+    roles = {role.name: role for role in Role.objects.visible_to(by)}
+    return {old: roles[new] for old, new in FORMER_ROLE_NAMES.items() if new in roles} | roles
 
 
 def by_exact_name() -> PeopleQuerySet:

@@ -18,6 +18,7 @@ from django.db import IntegrityError, transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import FORMER_ROLE_NAMES
 from accounts.models import Identity, Role, User
 from accounts.models.reserved_names import check_username
 from accounts.services import audit, people, registration
@@ -175,6 +176,7 @@ def _refresh(user: User, arrival: Arrival) -> None:
 def _follow_groups(user: User, arrival: Arrival, mapping: Mapping[str, str]) -> None:
     if not mapping or arrival.groups is None:
         return
+    mapping = {theirs: FORMER_ROLE_NAMES.get(ours, ours) for theirs, ours in mapping.items()}
     managed = {role.name: role for role in Role.objects.filter(name__in=set(mapping.values()))}
     if missing := set(mapping.values()) - set(managed):
         log.warning("role=%s is named for outside groups and does not exist here", min(missing))

@@ -10,13 +10,16 @@ from django.db import transaction
 
 from accounts.models import OneTimeLink, User
 from accounts.services import audit
-from aiplatform.lib.errors import Invalid
+from aiplatform.lib.errors import DomainError, Invalid
 
 ALPHABET = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that looks like something else
 LENGTH = 20  # 20 of 56 signs: 116 bits
 
 
 class WeakPassword(Invalid, code="weak_password", field="password"): ...
+
+
+class ChangeNeeded(DomainError, code="password_change_needed", status=403): ...
 
 
 def generate() -> str:

@@ -41,6 +41,7 @@ def create(
     *,
     username: str,
     password: str | None,
+    password_hash: str = "",
     nickname: str = "",
     phone: str = "",
     email: str = "",
@@ -54,7 +55,10 @@ def create(
     """Make an account.
 
     Args:
+        nickname: empty: the username.
         password: None: none at all; the person signs in through an identity provider.
+        password_hash: hash of `password`, which takes 0.2 s of a CPU; for callers that create several accounts in one
+            transaction and hash before it.
         roles: empty: the account waits for rights.
         awaiting: the account cannot sign in before an administrator enables it.
         first: this is the first administrator.
@@ -68,7 +72,7 @@ def create(
     ceiling.grant(by, ceiling.of_roles(roles) | ceiling.of_groups(groups))
     user = User(
         username=User.normalize_username(username.strip()),
-        nickname=nickname.strip(),
+        nickname=nickname.strip() or username.strip()[:50],
         phone=phone.strip(),
         email=email.strip(),
         must_change_password=must_change_password,
@@ -85,7 +89,7 @@ def create(
     with refusals:
         check_free(username=user.username)
     refusals.end()
-    user.set_password(password)
+    user.password = password_hash or make_password(password)
     try:
         with transaction.atomic():
             user.save()

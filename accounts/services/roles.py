@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
+from accounts.access.permissions import ANNOTATOR, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.models import Role, User, UserGroup
 from accounts.services import audit, ceiling, people
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
@@ -27,7 +27,7 @@ MAX_LISTED_NAMES = 5  # in an error message; further ones are shown as "…"
 PRESET_DESCRIPTIONS = {
     SYSTEM_ADMIN: "Full access, including users and clusters",
     USER: "All features except users and clusters",
-    ANNOTATION_PERSON: "Annotate images only",
+    ANNOTATOR: "Annotate images only",
 }
 
 

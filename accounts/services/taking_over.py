@@ -60,7 +60,7 @@ def end(request: Any) -> None:
     number = request.session.pop(KEY, None)
     behind = getattr(request, "behind", None)
     if number is not None and behind is not None:
-        audit.record(behind, "takeover_ended", request.user if request.user.pk == number else None)
+        audit.record(behind, "takeover_ended", request.user if request.user.pk == number else f"#{number}")
 
 
 def acted_for(session: Any, user: User) -> User | None:

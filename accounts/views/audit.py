@@ -72,7 +72,7 @@ def export(request: SignedInRequest) -> HttpResponse:
     """Send the filtered entries as CSV; the export itself is recorded in the trail."""
     rows, filters = _filtered(request)
     audit.record(request.user, "trail_exported", **{name: value for name, value in filters.items() if value})
-    header = [_("Time"), _("User"), _("On behalf of"), _("Action"), _("Kind"), _("Action"), _("Details"), _("Address")]
+    header = [_("Time"), _("User"), _("On behalf of"), _("Action"), _("Kind"), _("Object"), _("Details"), _("Address")]
     lines = (
         [
             localtime(entry.at).isoformat(timespec="seconds"),

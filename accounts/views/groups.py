@@ -14,8 +14,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.forms.people import PeopleForm
-from accounts.forms.rights import GroupFactsForm, GroupForm, GroupRolesForm
-from accounts.forms.wizard import Step, Wizard, part
+from accounts.forms.rights import GroupForm
 from accounts.http import SignedInRequest
 from accounts.models import User, UserGroup
 from accounts.presentation.orders import GROUPS
@@ -36,7 +35,7 @@ class GroupFilters(ObjectFilters):
 
 
 class GroupPages(ObjectPages[UserGroup]):
-    """The list of groups, and the action that deletes one; its members keep their own roles."""
+    """The list of groups, the form of a new one, and the action that deletes one; members keep their own roles."""
 
     model, filters = UserGroup, GroupFilters
     namespace, basename, path = "accounts", "group", "people/groups/"
@@ -58,40 +57,27 @@ class GroupPages(ObjectPages[UserGroup]):
     lead = gettext_lazy("A group grants its roles to all members.")
     filter_label, no_match_text = gettext_lazy("Filter groups"), gettext_lazy("No group matches.")
     empty_text = gettext_lazy("No groups yet. A group grants the same roles to several users at once.")
-    new_title = gettext_lazy("New group")
+    new_title, save_label = gettext_lazy("New group"), gettext_lazy("Create group")
     delete_shows_refusals = False
     table_template = "accounts/_group_table.html"
 
     def rows(self, request: SignedInRequest, which: str = "visible_to") -> Any:
         return super().rows(request, which).prefetch_related("roles").annotate(member_count=Count("users"))
 
+    def form(self, request: SignedInRequest, row: UserGroup | None = None) -> GroupForm:
+        return GroupForm(request.POST or None, by=request.user)
+
+    def service_check(self, request: SignedInRequest, row: UserGroup | None) -> Any:
+        return roles.check_group_name
+
+    def create(self, request: SignedInRequest, form: Any) -> UserGroup:
+        group = roles.create_group(**form.cleaned_data, by=request.user)
+        messages.success(request, _("Group %(name)s created. Add members here.") % {"name": group.name})
+        return group
+
     def remove(self, request: SignedInRequest, row: UserGroup) -> None:
         roles.delete_group(group=row, by=request.user)
         messages.success(request, _("Group %(name)s deleted.") % {"name": row.name})
-
-
-@needs(Action.PEOPLE_MANAGE)
-def group_new(request: SignedInRequest) -> HttpResponse:
-    """Information → roles → confirm."""
-    data = request.POST if request.method == "POST" else None
-    wizard = Wizard(
-        [
-            Step("facts", gettext_lazy("Details"), [part(GroupFactsForm, "f")]),
-            Step("roles", gettext_lazy("Roles"), [part(GroupRolesForm, "r", by=request.user)]),
-            Step("confirm", gettext_lazy("Confirm"), []),
-        ],
-        data,
-    )
-    if wizard.walk():
-        with errors_shown_on(wizard.bound(0)[0]):
-            group = roles.create_group(**wizard.cleaned(0)[0], **wizard.cleaned(1)[0], by=request.user)
-            messages.success(request, _("Group %(name)s created. Add members here.") % {"name": group.name})
-            return redirect("accounts:group", group.pk)
-        wizard.refuse(0)
-    context: dict[str, object] = {"wizard": wizard}
-    if wizard.is_last:
-        context |= {"facts": wizard.bound(0)[0], "rights": wizard.bound(1)[0]}
-    return render(request, "accounts/group_new.html", context, status=wizard.status)
 
 
 def _page(request: SignedInRequest, group: UserGroup, *, status: int = 200, **forms: Any) -> HttpResponse:

@@ -1,117 +1,105 @@
-"""Pages that make accounts: a wizard for up to ten, a file for up to a thousand."""
+"""Pages that create accounts: a table of up to 50, a file with up to a thousand."""
 
 from __future__ import annotations
 
+import io
+from urllib.parse import quote
+
 from django.contrib import messages
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from accounts.access import clusters
 from accounts.access.permissions import Action
-from accounts.forms.people import FirstPasswordForm, NewPeopleRights, NewPersonForm, OwnRolesForm, PeopleFileForm
-from accounts.forms.wizard import Step, Wizard, part
+from accounts.forms.new_users import FIELDS, MAX_ROWS, SHOWN_ROWS, TABLE, Choices, NewUsersFormSet
+from accounts.forms.people import PeopleFileForm
 from accounts.http import SignedInRequest
-from accounts.models import PeopleImport, User
+from accounts.models import PeopleImport, Role, User, UserGroup
 from accounts.services import batches, cluster_membership, passwords, people
+from aiplatform.lib import tables
 from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import errors_shown_on, needs, show
 
-MAX_AT_ONCE = 10
-EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.wei,李伟,,User;Annotation person"
-
-
-def _count(data: QueryDict | None) -> int:
-    """How many people the wizard is about, 1 to 10."""
-    count = data.get("count", "1") if data else "1"
-    return max(1, min(int(count), MAX_AT_ONCE)) if count.isdecimal() and len(count) < 4 else 1
-
-
-def _rows_changed(request: SignedInRequest) -> QueryDict | None:
-    """Return the sent rows, with one person more or less when that button was pressed."""
-    if request.method != "POST":
-        return None
-    data, go = request.POST.copy(), request.POST.get("go", "")
-    count = _count(data)
-    if go == "more":
-        data["count"] = str(count + 1)
-    elif go.startswith("drop-") and go[5:].isdecimal() and len(go) < 8 and count > 1:
-        for n in range(int(go[5:]), count):  # the rows behind move up; the last one goes
-            for stem in ("p{}-username", "p{}-nickname", "p{}-email", "p{}-phone", "o{}-roles", "w{}-password"):
-                data.pop(stem.format(n), None)
-                if moved := data.getlist(stem.format(n + 1)):
-                    data.setlist(stem.format(n), moved)
-        data["count"] = str(count - 1)
-    return data
+EXAMPLE = """username,nickname,email,roles,clusters
+rosa,Rosa,rosa@example.org,User,default
+li.wei,李伟,,User;Annotator,"""
 
 
 @never_cache
 @needs(Action.PEOPLE_MANAGE)
 @sensitive_post_parameters()
 def person_new(request: SignedInRequest) -> HttpResponse:
-    """Who → roles → confirm with generated passwords, which the answer shows once."""
-    data = _rows_changed(request)
-    count = _count(data)
-    who = [part(NewPersonForm, f"p{n}") for n in range(count)]
-    rights = part(NewPeopleRights, "r", by=request.user)
-    own = [part(OwnRolesForm, f"o{n}", by=request.user) for n in range(count)] if count > 1 else []
-    first = [part(FirstPasswordForm, f"w{n}", initial={"password": passwords.generate()}) for n in range(count)]
-    wizard = Wizard(
-        [
-            Step("who", gettext_lazy("User"), who),
-            Step("rights", gettext_lazy("Roles"), [rights, *own]),
-            Step("confirm", gettext_lazy("Confirm"), first),
-        ],
-        data,
-    )
-    if wizard.walk() and (made := _create_accounts(request, wizard)):
-        shown = {"made": made, "address": request.build_absolute_uri("/login/")}
-        return render(request, "accounts/person_made.html", shown)
-    context: dict[str, object] = {"wizard": wizard, "count": count, "most": MAX_AT_ONCE}
-    if wizard.step.key == "rights":
-        context["each"] = list(zip(wizard.shown(0), wizard.forms[1:], strict=False))
-    if wizard.is_last:
-        chosen, *own_roles = wizard.bound(1)
-        roles = [form.cleaned_data["roles"] for form in own_roles] or [None] * count
-        context["pairs"] = list(zip(wizard.bound(0), wizard.forms, roles, strict=True))
-        context["rights"] = chosen
-        joined = chosen.cleaned_data.get("clusters", [])
-        context["joins"] = [name for pk, name in clusters.choices() if pk in joined]
-    return render(request, "accounts/person_new.html", context, status=wizard.status)
+    """A table of new users; the response to a valid one shows the initial passwords once."""
+    choices, data = Choices.for_user(request.user), request.POST
+    if data.get("go") == "more":
+        values = [{name: data.get(f"u-{n}-{name}", "") for name in FIELDS} for n in range(_row_count(data))]
+        table = TABLE(initial=values, choices=choices, shown=data.getlist("columns"))
+        table.extra += len(values)
+    else:
+        table = TABLE(data or None, choices=choices, shown=data.getlist("columns"))
+    if table.is_valid() and (created := _create_accounts(table, by=request.user)):
+        address = request.build_absolute_uri("/login/")
+        return render(request, "accounts/person_made.html", {"made": created, "address": address, "csv": _csv(created)})
+    context = {"table": table, "failed": sum(bool(form.errors) for form in table) if table.is_bound else 0}
+    return render(request, "accounts/person_new.html", context, status=422 if table.is_bound else 200)
 
 
-def _create_accounts(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
-    """Create all accounts or none: (account, first password). An error is shown at its form."""
-    common, *own = wizard.cleaned(1)
-    rights = dict(common)
-    chosen = rights.pop("clusters", [])
-    roles = [step["roles"] or rights["roles"] for step in own] or [rights["roles"]]
+def _row_count(data: QueryDict) -> int:
+    text = data.get("u-TOTAL_FORMS", "")
+    return min(int(text), MAX_ROWS - SHOWN_ROWS) if text.isdecimal() and len(text) < 5 else 0
+
+
+def _create_accounts(table: NewUsersFormSet, *, by: User) -> list[tuple[User, str]]:
+    """Create all accounts or none: (account, initial password). An error is shown at its cell."""
+    chosen = [form.cleaned_data["password"] or passwords.generate() for form in table.rows]
+    hashes = [make_password(password) for password in chosen]  # before the transaction, which blocks other writers
     created = []
     with transaction.atomic():
-        for form, password_form, own_roles in zip(wizard.bound(0), wizard.bound(2), roles, strict=True):
-            fields = form.cleaned_data | rights | password_form.cleaned_data | {"roles": own_roles}
+        for form, password, password_hash in zip(table.rows, chosen, hashes, strict=True):
+            fields = form.cleaned_data
             try:
                 with transaction.atomic():
-                    person = people.create(**fields, by=request.user)
-                    cluster_membership.replace(person, chosen, by=request.user)
+                    person = people.create(
+                        username=fields["username"],
+                        nickname=fields["nickname"],
+                        email=fields["email"],
+                        phone=fields["phone"],
+                        roles=list(Role.objects.visible_to(by).filter(pk=fields["role"])),
+                        groups=list(UserGroup.objects.visible_to(by).filter(pk__in=_ids(fields.get("group")))),
+                        password=password,
+                        password_hash=password_hash,
+                        by=by,
+                    )
+                    cluster_membership.replace(person, _ids(fields.get("cluster")), by=by)
             except NotAllowed:
                 raise
             except DomainError as exc:
                 for refusal in exc.every:
-                    show(password_form if refusal.blamed == "password" else form, refusal)
-                wizard.refuse(2 if all(refusal.blamed == "password" for refusal in exc.every) else 0)
+                    show(form, refusal)
             else:
-                created.append((person, password_form.cleaned_data["password"]))
-        if wizard.refused:
+                created.append((person, password))
+        if len(created) < len(table.rows):
             transaction.set_rollback(True)
             return []
     return created
+
+
+def _ids(chosen: str | None) -> list[int]:
+    return [int(chosen)] if chosen else []
+
+
+def _csv(created: list[tuple[User, str]]) -> str:
+    """Return the initial passwords as the address of a CSV file, which the server does not keep."""
+    out = io.StringIO()
+    rows = [(person.username, person.nickname, password) for person, password in created]
+    tables.write_csv(out, [_("Username"), _("Display name"), _("Initial password")], rows)
+    return f"data:text/csv;charset=utf-8,{quote(tables.BOM + out.getvalue())}"
 
 
 @needs(Action.PEOPLE_MANAGE)

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -62,6 +63,7 @@ def notification_bell(request: SignedInRequest) -> HttpResponse:
                     "title": str(row.title),
                     "text": str(row.text),
                     "url": reverse("accounts:notification", args=[row.pk]),
+                    "age_s": round((now() - row.created_at).total_seconds()),
                 }
                 for row in came
             ],

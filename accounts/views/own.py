@@ -14,10 +14,18 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
-from accounts.forms.own import ChangePasswordForm, SettingsForm, TokenForm
+from accounts.forms.own import (
+    ChangePasswordForm,
+    FirstPasswordForm,
+    LaterFirstPasswordForm,
+    OwnForm,
+    SettingsForm,
+    TokenForm,
+)
 from accounts.http import SignedInRequest
 from accounts.models import ApiToken
 from accounts.services import passwords, root_inside, sessions, tokens
+from accounts.sign_in import proof
 from aiplatform.lib.pages import errors_shown_on, needs
 
 
@@ -39,17 +47,27 @@ def settings_page(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters("current", "password", "again")
 def password_page(request: SignedInRequest) -> HttpResponse:
-    """A new password; every other session and every API token ends with the old one."""
-    form = ChangePasswordForm(request.POST or None, user=request.user)
+    """A new password; every other session and every API token ends with the old one.
+
+    A temporary password is not asked for again in the session that has just signed in with it.
+    """
+    user, template = request.user, "accounts/password.html"
+    form_class: type[OwnForm] = ChangePasswordForm
+    if user.must_change_password:
+        form_class = FirstPasswordForm if proof.is_recent(request, user) else LaterFirstPasswordForm
+        template = "accounts/first_password.html"
+    form = form_class(request.POST or None, user=user)
     if request.method == "POST" and form.is_valid():
         with errors_shown_on(form):
             before = request.session.session_key
-            passwords.change(user=request.user, password=form.cleaned_data["password"], by=request.user)
-            update_session_auth_hash(request, request.user)  # this session goes on, under a new id
+            passwords.change(user=user, password=form.cleaned_data["password"], by=user)
+            update_session_auth_hash(request, user)  # this session goes on, under a new id
             sessions.moved(old=before, new=request.session.session_key)
-            messages.success(request, _("Password changed. Other sessions and API tokens have ended."))
+            proof.clear(request)
+            if template == "accounts/password.html":
+                messages.success(request, _("Password changed. Other sessions and API tokens have ended."))
             return redirect("overview")
-    return render(request, "accounts/password.html", {"form": form}, status=422 if form.errors else 200)
+    return render(request, template, {"form": form}, status=422 if form.errors else 200)
 
 
 @never_cache

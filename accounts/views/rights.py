@@ -14,15 +14,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import ACTION_LABELS, EVERYONE, Action
 from accounts.forms.people import PeopleForm
-from accounts.forms.rights import (
-    PermissionsForm,
-    RoleDescriptionForm,
-    RoleForm,
-    RoleGroupsForm,
-    RoleNameForm,
-    set_of,
-)
-from accounts.forms.wizard import Step, Wizard, part
+from accounts.forms.rights import RoleForm, RoleGroupsForm, set_of
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
 from accounts.presentation.orders import ROLES
@@ -42,7 +34,7 @@ class RoleFilters(ObjectFilters):
 
 
 class RolePages(ObjectPages[Role]):
-    """The list of roles, preset ones first, and the action that deletes a custom one."""
+    """The list of roles, preset ones first, the form of a custom one, and the action that deletes one."""
 
     model, filters = Role, RoleFilters
     namespace, basename, path = "accounts", "role", "people/roles/"
@@ -56,41 +48,31 @@ class RolePages(ObjectPages[Role]):
         Column(gettext_lazy("Groups"), "row.group_count|count", sort="groups", kind="num"),
         Column(gettext_lazy("Actions"), template="accounts/_role_buttons.html", kind="actions"),
     )
-    region, title, new_title = "roles", gettext_lazy("Roles"), gettext_lazy("New role")
+    region, title = "roles", gettext_lazy("Roles")
+    new_title, save_label = gettext_lazy("New role"), gettext_lazy("Create role")
     parents = (("accounts:people", gettext_lazy("Users")),)
     lead = gettext_lazy("A role is a set of permissions.")
     delete_shows_refusals = False
-    table_template = "accounts/_role_table.html"
+    table_template, form_template = "accounts/_role_table.html", "accounts/role_new.html"
 
     def rows(self, request: SignedInRequest, which: str = "visible_to") -> Any:
         counted = {"people_count": Count("users", distinct=True), "group_count": Count("user_groups", distinct=True)}
         return super().rows(request, which).annotate(**counted)
 
+    def form(self, request: SignedInRequest, row: Role | None = None) -> RoleForm:
+        return RoleForm(request.POST or None, by=request.user)
+
+    def service_check(self, request: SignedInRequest, row: Role | None) -> Any:
+        return roles.check_role_name
+
+    def create(self, request: SignedInRequest, form: Any) -> Role:
+        role = roles.create(**form.cleaned_data, by=request.user)
+        messages.success(request, _("Role %(name)s created. Assign users and groups here.") % {"name": role.name})
+        return role
+
     def remove(self, request: SignedInRequest, row: Role) -> None:
         roles.delete(role=row, by=request.user)
         messages.success(request, _("Role %(name)s deleted.") % {"name": row.name})
-
-
-@needs(Action.PEOPLE_MANAGE)
-def role_new(request: SignedInRequest) -> HttpResponse:
-    """Name → description → permissions."""
-    data = request.POST if request.method == "POST" else None
-    wizard = Wizard(
-        [
-            Step("name", gettext_lazy("Name"), [part(RoleNameForm, "n")]),
-            Step("description", gettext_lazy("Description"), [part(RoleDescriptionForm, "d")]),
-            Step("permissions", gettext_lazy("Permissions"), [part(PermissionsForm, "p", by=request.user)]),
-        ],
-        data,
-    )
-    if wizard.walk():
-        facts = {name: value for n in range(3) for name, value in wizard.cleaned(n)[0].items()}
-        with errors_shown_on(wizard.bound(0)[0]):
-            role = roles.create(**facts, by=request.user)
-            messages.success(request, _("Role %(name)s created. Assign users and groups here.") % {"name": role.name})
-            return redirect("accounts:role", role.pk)
-        wizard.refuse(0)
-    return render(request, "accounts/role_new.html", {"wizard": wizard}, status=wizard.status)
 
 
 def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: Any) -> HttpResponse:

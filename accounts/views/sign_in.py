@@ -23,7 +23,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts.forms.own import CodeForm, FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
 from accounts.services import links, oidc, people, registration, second_factor
-from accounts.sign_in import lockout
+from accounts.sign_in import lockout, proof
 from aiplatform.lib import rates
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import errors_shown_on
@@ -100,6 +100,8 @@ def let_in(request: HttpRequest, user: User, *, then: str, provider: str = "") -
         return redirect("accounts:code")
     request.way_in = provider  # type: ignore[attr-defined]  # travels with the request
     login(request, user, backend=BACKEND)
+    if not provider:
+        proof.record(request, user)
     return redirect(then)
 
 
@@ -133,6 +135,8 @@ def code(request: HttpRequest) -> HttpResponse:
             pending = request.session.pop(PENDING)
             request.way_in = pending["way"]  # type: ignore[attr-defined]  # travels with the request
             login(request, user, backend=BACKEND)
+            if not pending["way"]:
+                proof.record(request, user, at=pending["at"])
             return redirect(str(pending["then"]))
     return render(request, "accounts/code.html", {"form": form}, status=422 if form.errors else 200)
 

@@ -1,13 +1,16 @@
-"""`manage.py client FOLDER`: write the client `aip` as a wheel and as one file that Python runs.
+"""The client `aip` as files: a wheel, one file that Python runs, and a source package that holds the wheel.
 
-Both need Python 3.11 and nothing else, and hold the same modules as `manage.py aip`, in a package of their own name so
-that they can be installed next to a checkout of the platform.
+All need Python 3.9 or newer and nothing else, and hold the same modules as `manage.py aip`, in a package of their own
+name so that they can be installed next to a checkout of the platform. A running platform serves them at `/client/`,
+`manage.py client --out DIR` writes them:
 
+    pip install http://platform.example/client/ && aip login http://platform.example
     python3 aip.pyz login https://platform.example --username alice
-    pip install aip_client-0.1.0-py3-none-any.whl && aip jobs list
 
-The wheel follows the binary distribution format:
-https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+The wheel follows the binary distribution format
+https://packaging.python.org/en/latest/specifications/binary-distribution-format/, the source package has a build
+backend of its own (PEP 517, `backend-path`), so that pip installs from an address without a file name and needs no
+other package for it.
 """
 
 from __future__ import annotations
@@ -28,6 +31,20 @@ LIB = Path(aiplatform.lib.__file__).parent
 SHARED = ("tables.py", "typed.py")  # modules of `aiplatform.lib` that the client imports; standard library only
 PACKAGE = "aip_client"  # the name of the package in the files
 PYZ = "aip.pyz"
+PYPROJECT = """\
+[build-system]
+requires = []
+build-backend = "aip_build"
+backend-path = ["."]
+"""
+BACKEND = """\
+import shutil
+from pathlib import Path
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    return Path(shutil.copy(Path(__file__).with_name("{wheel}"), wheel_directory)).name
+"""
 START = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n".encode()
 
 
@@ -39,6 +56,7 @@ def modules() -> dict[str, bytes]:
 
 
 def _renamed(code: bytes) -> bytes:
+    code = code.replace(b"from aiplatform import __version__\n", f"__version__ = {__version__!r}\n".encode())
     code = code.replace(b"aiplatform.client", PACKAGE.encode())
     return code.replace(b"from aiplatform.lib", f"from {PACKAGE}.lib".encode())
 
@@ -48,18 +66,33 @@ def pyz() -> bytes:
     return archives.small_zip([("__main__.py", START), *modules().items()])
 
 
+def wheel_name() -> str:
+    return f"{PACKAGE}-{__version__}-py3-none-any.whl"
+
+
+def sdist_name() -> str:
+    return f"{PACKAGE}-{__version__}.zip"
+
+
+def sdist() -> bytes:
+    """Return the source package: the wheel, and a build backend that hands it over."""
+    name, data = wheel()
+    root = f"{PACKAGE}-{__version__}"
+    return archives.small_zip(
+        [
+            (f"{root}/PKG-INFO", _metadata()),
+            (f"{root}/pyproject.toml", PYPROJECT.encode()),
+            (f"{root}/aip_build.py", BACKEND.format(wheel=name).encode()),
+            (f"{root}/{name}", data),
+        ]
+    )
+
+
 def wheel() -> tuple[str, bytes]:
     """Return name and bytes of the wheel, which installs the command `aip`."""
     metadata = f"{PACKAGE}-{__version__}.dist-info"
     files = modules() | {
-        f"{metadata}/METADATA": _text(
-            "Metadata-Version: 2.1",
-            f"Name: {PACKAGE.replace('_', '-')}",
-            f"Version: {__version__}",
-            "Summary: Command-line client of aiplatform",
-            "License: Apache-2.0",
-            "Requires-Python: >=3.11",
-        ),
+        f"{metadata}/METADATA": _metadata(),
         f"{metadata}/WHEEL": _text(
             "Wheel-Version: 1.0", "Generator: aiplatform", "Root-Is-Purelib: true", "Tag: py3-none-any"
         ),
@@ -69,7 +102,18 @@ def wheel() -> tuple[str, bytes]:
     files[record] = _text(
         *(f"{name},sha256={_digest(data)},{len(data)}" for name, data in files.items()), f"{record},,"
     )
-    return f"{PACKAGE}-{__version__}-py3-none-any.whl", archives.small_zip([*files.items()])
+    return wheel_name(), archives.small_zip([*files.items()])
+
+
+def _metadata() -> bytes:
+    return _text(
+        "Metadata-Version: 2.1",
+        f"Name: {PACKAGE.replace('_', '-')}",
+        f"Version: {__version__}",
+        "Summary: Command-line client of aiplatform",
+        "License: Apache-2.0",
+        "Requires-Python: >=3.9",
+    )
 
 
 def _text(*lines: str) -> bytes:
@@ -82,7 +126,7 @@ def _digest(data: bytes) -> str:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write both files into a folder, which is created if it is missing.
+    """Write single file and wheel into a folder, which is created if it is missing.
 
     Raises:
         OSError: the folder cannot be written to.
@@ -99,13 +143,15 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="manage.py client", description="Write the client `aip` as wheel and single file."
     )
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="target folder (default: current folder)")
+    parser.add_argument("folder", type=Path, nargs="?", help="target folder (default: current folder)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the same as FOLDER")
     options = parser.parse_args(argv)
+    folder = options.out or options.folder or Path()
     try:
-        paths = write(options.folder)
+        paths = write(folder)
     except OSError as exc:
         print(
-            f"{exc.filename or options.folder} cannot be written: {exc.strerror}. Choose another folder.",
+            f"{exc.filename or folder} cannot be written: {exc.strerror}. Choose another folder.",
             file=sys.stderr,
         )
         return 1

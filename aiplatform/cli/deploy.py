@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
         "--user", default=pwd.getpwuid(os.geteuid()).pw_name, help="user that runs the platform (default: you)"
     )
     parser.add_argument(
-        "--grants", action="store_true", help=("print SQL that grants nodes exactly the permissions they need")
+        "--grants", action="store_true", help="print SQL that grants nodes exactly the permissions they need"
     )
     options = parser.parse_args(argv)
     if options.grants:

@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     """Parse the command line and run until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="manage.py up", description=__doc__)
     parser.add_argument(
-        "--demo", action="store_true", help=("create a small dataset and take it through all steps to a model")
+        "--demo", action="store_true", help="create a small dataset and take it through all steps to a model"
     )
     parser.add_argument("--json", action="store_true", help="with --demo: end with one line of JSON")
     parser.add_argument("--exit", action="store_true", help="with --demo: stop everything when the demo is done")
@@ -103,7 +103,9 @@ def close_to_others() -> None:
             continue
         except OSError as exc:
             output.line(
-                "up", f"{path} remains accessible to others ({exc.strerror}): chmod {allowed & 511:o} it.", colour="33"
+                "up",
+                f"{path} remains accessible to others ({exc.strerror}): chmod {allowed & 0o777:o} it.",
+                colour="33",
             )
 
 

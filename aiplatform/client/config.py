@@ -64,7 +64,8 @@ def save(url: str, token: str) -> None:
     new = path().with_suffix(".new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600)
+        if hasattr(os, "fchmod"):  # not on Windows, whose profiles are private
+            os.fchmod(file.fileno(), 0o600)
         json.dump({"url": url, "token": token}, file)
     new.replace(path())
 

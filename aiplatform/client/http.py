@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import SplitResult, urlencode, urlsplit
 
+from aiplatform import __version__
+from aiplatform.client import version
 from aiplatform.client.config import Config
 from aiplatform.client.errors import FAILURE, NOT_FOUND, NOT_SIGNED_IN, USAGE, ClientError
 
@@ -151,7 +153,7 @@ class Client:
         """
         target = urlsplit(self.config.url)
         path = self._path(target, route, query)
-        sent = {"Accept": "application/json", "User-Agent": "aip", **(headers or {})}
+        sent = {"Accept": "application/json", "User-Agent": f"aip/{__version__}", **(headers or {})}
         if self.config.token:
             sent["Authorization"] = f"Bearer {self.config.token}"
         connection = connect(target)
@@ -161,6 +163,7 @@ class Client:
         except (OSError, http.client.HTTPException) as exc:
             connection.close()
             raise unreachable(self.config.url, exc) from exc
+        version.note(answer.headers.get(version.HEADER), self.config.url)
         if answer.status >= 400:
             try:
                 raise problem(answer, signed_in=bool(self.config.token))

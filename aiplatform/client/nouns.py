@@ -72,6 +72,7 @@ NOUNS = (
     Noun("approvals", "approvals", "Jobs that wait for approval by a cluster administrator."),
     Noun("ports", "ports", "Ports: programs of jobs in the browser."),
     Noun("ssh", "ssh", "Open a shell in a running job, or run a command there."),
+    Noun("ssh-keys", "ssh_keys", "SSH keys: public keys that sign you in to running jobs."),
     Noun(
         "resource-groups",
         "resource_groups",
@@ -88,6 +89,7 @@ NOUNS = (
     Noun("notifications", "operations", "Notifications: messages of the platform to you."),
     Noun("alarms", "alarms", "Alerts: problems of the platform; for administrators."),
     Noun("sample", "sample", "The sample project: a dataset, a trained model and an endpoint."),
+    Noun("completion", "completion", "Print the completion script of a shell: bash, zsh or fish."),
     Noun("api", "api", "Send a request to the API and print the response as JSON."),
 )
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.http import Client
@@ -73,7 +73,7 @@ class Either:
             item.add_to(group)
 
 
-Options = Sequence[Option | Either]
+Options = Sequence[Union[Option, Either]]
 
 
 def _name(flags: Sequence[str]) -> str:
@@ -155,7 +155,7 @@ def limit(raw: str) -> float | int | None:
     if raw == "none":
         return None
     value = typed(raw)
-    if isinstance(value, bool | str) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{raw} is neither a number nor none")
     return value
 

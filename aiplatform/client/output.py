@@ -8,10 +8,10 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime, timezone
+from typing import Any, Union
 
-Column = tuple[str, str | Callable[[Any], object]]  # heading, key path or function of the row
+Column = tuple[str, Union[str, Callable[[Any], object]]]  # heading, key path or function of the row
 
 HUES = {
     "running": "32", "succeeded": "32", "completed": "32", "finished_early": "32",
@@ -55,7 +55,7 @@ def ago(value: object, *, now: datetime | None = None) -> str:
         then = datetime.fromisoformat(str(value))
     except ValueError:
         return str(value)
-    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    seconds = ((now or datetime.now(timezone.utc)) - then).total_seconds()
     frame = "{} ago" if seconds >= 0 else "in {}"
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if abs(seconds) >= size:
@@ -65,7 +65,7 @@ def ago(value: object, *, now: datetime | None = None) -> str:
 
 def duration(seconds: object) -> str:
     """Seconds as "1:02:03"."""
-    if not isinstance(seconds, int | float):
+    if not isinstance(seconds, (int, float)):
         return ""
     whole = int(seconds)
     return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
@@ -73,7 +73,7 @@ def duration(seconds: object) -> str:
 
 def percent(share: object) -> str:
     """0.42 as "42 %"; "" where it is unknown."""
-    return f"{100 * share:.0f} %" if isinstance(share, int | float) else ""
+    return f"{100 * share:.0f} %" if isinstance(share, (int, float)) else ""
 
 
 def progress(row: Mapping[str, Any]) -> str:
@@ -102,7 +102,7 @@ PROGRESS: list[Column] = [
 
 def size(value: object) -> str:
     """Bytes as "1.2 MB"."""
-    if not isinstance(value, int | float):
+    if not isinstance(value, (int, float)):
         return ""
     number = float(value)
     for unit in ("B", "kB", "MB", "GB"):
@@ -119,7 +119,7 @@ def text(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         return clean(json.dumps(value, ensure_ascii=False))
     return clean(value)
 

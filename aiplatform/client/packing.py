@@ -15,7 +15,7 @@ from aiplatform.client.errors import NOT_FOUND, ClientError
 _BLOCK = 512
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Part:
     begin: int
     size: int
@@ -44,7 +44,7 @@ class Sent:
             ClientError: a file became shorter since, or is gone.
         """
         out = bytearray()
-        at = bisect.bisect_right(self._parts, offset, key=lambda part: part.begin) - 1
+        at = bisect.bisect_right([part.begin for part in self._parts], offset) - 1
         for part in self._parts[max(at, 0) :]:
             left = count - len(out)
             if left <= 0:

@@ -52,7 +52,7 @@ def as_pdf(html: bytes, target: Path) -> None:
             "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}/profile",
             "--no-pdf-header-footer", f"--print-to-pdf={printed}", page.as_uri(),
         ]  # fmt: skip
-        if os.geteuid() == 0:  # its own sandbox refuses root; the page has no script
+        if hasattr(os, "geteuid") and os.geteuid() == 0:  # its own sandbox refuses root; the page has no script
             argv.insert(1, "--no-sandbox")
         try:
             ended = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)

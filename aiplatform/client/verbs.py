@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 from urllib.parse import quote
 
 from aiplatform.client import download, output, waiting
@@ -16,7 +16,7 @@ from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.options import Option, Options, fields
 from aiplatform.client.output import Column
 
-Run = Callable[[argparse.Namespace], int | None]
+Run = Callable[[argparse.Namespace], Optional[int]]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ RESOURCES: Mapping[str, tuple[str, ...]] = {
     "usage": ("clusters", "usage"),
     "users": ("audit", "groups", "roles", "shares", "users"),
     "alerts": ("alarm-addresses", "alarm-rules", "alarms"),
-    "": ("auth", "me", "notifications", "sample-project", "secrets"),
+    "": ("auth", "me", "notifications", "sample-project", "secrets", "ssh-keys"),
 }  # fmt: skip
 
 

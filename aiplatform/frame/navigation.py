@@ -123,7 +123,7 @@ GROUPS = (
 
 TABS = (
     Tab("home", _("Home"), "/", Action.OVERVIEW_VIEW),
-    Tab("datasets", _("Datasets"), "/datasets/", Action.DATASETS_VIEW, ("/uploads/",), order=10),
+    Tab("datasets", _("Datasets"), "/datasets/", Action.DATASETS_VIEW, order=10),
     Tab("datasets", _("Files"), "/files/", Action.JOBS_VIEW, order=20, icon="folder"),
     Tab("annotation", _("Annotation"), "/annotation/", Action.ANNOTATION_VIEW),
     Tab("experiments", _("Runs"), "/experiments/", Action.TRAINING_VIEW, ("/training/compare/",), order=10),

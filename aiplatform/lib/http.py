@@ -10,11 +10,13 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 
+from aiplatform import __version__
+
 _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}\Z")
 
 
 class RequestIdMiddleware:
-    """Give each request an id, which appears in logs, in error pages and in `X-Request-Id`."""
+    """Give each request an id, which appears in logs, in error pages and in `X-Request-Id`; name the version."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -24,6 +26,8 @@ class RequestIdMiddleware:
         request.request_id = header if _GIVEN.match(header) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]  # travels with the request
         response = self.get_response(request)
         response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]  # travels with the request
+        if _of_api(request):
+            response["X-Aip-Version"] = __version__  # clients of another version say so
         return response
 
 

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import QuerySet
 from django.forms.models import ModelChoiceIterator
-
-
-class OptionText(str):
-    """The text of an option, with attributes of its element."""
-
-    attrs: dict[str, str]
-
-    def __new__(cls, text: str, attrs: dict[str, str]) -> Self:
-        made = super().__new__(cls, text)
-        made.attrs = attrs
-        return made
 
 
 class _Options(ModelChoiceIterator):
@@ -32,10 +21,6 @@ class _Options(ModelChoiceIterator):
             yield pk, field.text_of(*values)
 
 
-def _attrs_of(text: object, state: dict[str, Any]) -> dict[str, Any]:
-    return {**state, **text.attrs} if isinstance(text, OptionText) else state
-
-
 class RowSelect(forms.Select):
     """A list of options; Django makes ten times as much of each."""
 
@@ -45,7 +30,7 @@ class RowSelect(forms.Select):
             {
                 "value": key,
                 "label": text,
-                "attrs": _attrs_of(text, {"selected": True} if str(key) in chosen else {}),
+                "attrs": {"selected": True} if str(key) in chosen else {},
                 "template_name": self.option_template_name,
             }
             for key, text in self.choices
@@ -64,7 +49,7 @@ class RowCheckboxes(forms.CheckboxSelectMultiple):
             if "id" in state:
                 state["id"] = self.id_for_label(state["id"], str(index))
             option = {
-                "name": name, "type": self.input_type, "value": key, "label": text, "attrs": _attrs_of(text, state),
+                "name": name, "type": self.input_type, "value": key, "label": text, "attrs": state,
                 "template_name": self.option_template_name, "wrap_label": True,
             }  # fmt: skip
             groups.append((None, [option], index))
@@ -87,7 +72,7 @@ class _OfRows:
         return self._shared[0]
 
     def text_of(self, *values: Any) -> str:
-        """The text of an option, an `OptionText` where it has attributes."""
+        """The text of an option."""
         raise NotImplementedError("Subclasses of RowChoice and RowChoices define text_of().")
 
 

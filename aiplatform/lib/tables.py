@@ -12,7 +12,7 @@ BOM = "\ufeff"  # spreadsheets read UTF-8 only with this mark
 
 def cell(value: object) -> str:
     """Text of one cell that no spreadsheet takes for a formula; a number stays one, and None is empty."""
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return str(value)
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -113,7 +113,7 @@ class ObjectPages(Generic[Row]):
     confirms_name: ClassVar[bool] = True  # before an object is deleted
     delete_shows_refusals: ClassVar[bool] = True  # as messages on the page of the object; False: as an error page
     deleted_text: ClassVar[Any] = ""  # with %(name)s; empty: no message
-    art: ClassVar[str] = "jobs"  # drawing of an empty list
+    art: ClassVar[str] = "list"  # icon of an empty list
     layout: ClassVar[str] = ""
 
     list_template: ClassVar[str] = "objects/list.html"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from django.template import engines
 
 from aiplatform.lib.templates import quicken
+from aiplatform.objects.bulk import BulkAction
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,32 @@ class Table:
     Args:
         anchor: each row has the id `ANCHOR-NUMBER`; empty: none.
         libraries: of template tags and filters that values use, besides those of lists.
+        bulk: actions on selected rows; rows with any get a box in a first column.
+        row_name: an expression that names a row for screen readers and in questions.
+        row_key: an expression with the key that the actions send.
     """
 
-    def __init__(self, *columns: Column, anchor: str = "", libraries: str = "") -> None:
+    def __init__(
+        self,
+        *columns: Column,
+        anchor: str = "",
+        libraries: str = "",
+        bulk: tuple[BulkAction, ...] = (),
+        row_name: str = "row.name",
+        row_key: str = "row.pk",
+    ) -> None:
         self.columns, self.anchor, self.libraries = columns, anchor, libraries
+        self.bulk, self.row_name, self.row_key = bulk, row_name, row_key
 
     @cached_property
     def rows(self) -> Any:
         """The compiled template."""
         heads = "".join(column.head(number) for number, column in enumerate(self.columns))
         cells = "".join(column.cell() for column in self.columns)
+        if self.bulk:
+            possible = "".join(action.condition() for action in self.bulk)
+            heads = f"{{% select_head %}}{heads}"
+            cells = f"{{% select_cell {self.row_key} {self.row_name} %}}{possible}{{% endselect_cell %}}{cells}"
         anchor = f' id="{self.anchor}-{{{{ row.pk }}}}"' if self.anchor else ""
         refresh = '{% if refresh_s %} data-refresh-s="{{ refresh_s }}"{% endif %}'
         body = f"<tbody{refresh}>{{% for row in page %}}<tr{anchor}>{cells}</tr>{{% endfor %}}</tbody>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +21,7 @@ from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import palette, units
+from aiplatform.lib.errors import DomainError
 from aiplatform.lib.header_sources import ClusterGlance, ClusterName, register_cluster_source, register_trouble_source
 from aiplatform.lib.palette import Command, ObjectCommand, Target
 from aiplatform.lib.prepared import PreparedQuery
@@ -117,17 +119,28 @@ def lets_people_in(user: User) -> bool:
 
 
 @transaction.atomic
-def put_into_clusters(user: User, chosen: Collection[int]) -> None:
+def put_into_clusters(user: User, chosen: Collection[int], by: User | None) -> None:
     """Make `chosen` the person's clusters; unknown ids and those they have through a group are left out.
+
+    Args:
+        by: who changes them, for the audit log; None is the platform itself.
 
     Raises:
         StillInUse: live jobs hold the person in a cluster they are to leave.
     """
     for cluster in VirtualCluster.objects.filter(memberships__user=user).exclude(pk__in=chosen):
-        members.remove(cluster, user)
+        members.remove(cluster, user, by=by)
     new = VirtualCluster.objects.open().filter(pk__in=chosen).exclude(memberships__user=user)
     for cluster in new.order_by("name"):
-        members.add(cluster, [user])
+        members.add(cluster, [user], by=by)
+
+
+def leave_all_clusters(user: User, by: User | None) -> None:
+    """Take a user out of all clusters, also of those they administer; live jobs keep them in."""
+    for cluster in VirtualCluster.objects.filter(memberships__user=user):
+        members.set_administrator(cluster, user, on=False, by=by)
+        with suppress(DomainError), transaction.atomic():
+            members.remove(cluster, user, by=by)
 
 
 def storage_shares() -> Iterable[Share]:
@@ -180,6 +193,7 @@ def register() -> None:
             choices=cluster_choices,
             ids_for_user=clusters_of,
             replace_clusters=put_into_clusters,
+            leave_all=leave_all_clusters,
             mates=cluster_mates,
             chooses_among_all=lets_people_in,
         )

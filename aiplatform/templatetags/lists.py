@@ -27,6 +27,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.keyset import BACKWARD, FORWARD
 from aiplatform.lib.ordering import PARAMETER, ListPage
+from aiplatform.objects.bulk import BulkAction, allowed
 from aiplatform.templatetags.ui import icon
 
 register = template.Library()
@@ -47,14 +48,19 @@ def filtered(context: template.Context) -> bool:
 
 @register.simple_block_tag(takes_context=True)
 def filter_bar(
-    context: template.Context, content: SafeString, region: str, label: str, heads: bool = True, where: str = ""
+    context: template.Context,
+    content: SafeString,
+    region: str,
+    label: str,
+    heads: bool = True,
+    where: str = "",
 ) -> SafeString:
     """The filters above a list.
 
     Args:
         region: id of the element that shows the rows.
         label: what is filtered, for the ear.
-        heads: whether the list is sorted by its heads; False where the bar has a choice of the order.
+        heads: whether the list is a table, sorted by its heads; False where the bar has a choice of the order.
         where: parameters of the address, apart by spaces, that say which list it is: they filter nothing, and stay.
     """
     query = _query(context)
@@ -63,6 +69,7 @@ def filter_bar(
         "content": content,
         "region": region,
         "label": label,
+        "has_table": heads,
         "ordering": query.get(PARAMETER, "") if heads else "",
         "filtered": any(value for name, value in query.items() if name not in HOW and name not in stay),
         "path": context["request"].path,
@@ -137,3 +144,39 @@ def sort_head(page: ListPage, word: str, label: str, kind: str = "") -> SafeStri
         label,
         icon(icon_name),
     )
+
+
+@register.simple_tag
+def select_head() -> SafeString:
+    """Return the head of the column of boxes: one that selects all rows of the page."""
+    return format_html(
+        '<th scope="col" class="select-cell"><input type="checkbox" data-select-all aria-label="{}"></th>',
+        _("Select all on this page"),
+    )
+
+
+@register.simple_block_tag
+def select_cell(content: SafeString, key: int, name: str) -> SafeString:
+    """Return the cell with the box of a row.
+
+    Args:
+        content: codes of the actions that are possible for the row, apart by spaces; without any there is no box.
+        key: key of the row in the API.
+    """
+    possible = content.strip()
+    if not possible:
+        return SafeString('<td class="select-cell"></td>')
+    return format_html(
+        '<td class="select-cell"><input type="checkbox" data-select data-possible="{}" data-name="{}" value="{}" '
+        'aria-label="{}"></td>',
+        possible,
+        name,
+        key,
+        _("Select %(name)s") % {"name": name},
+    )
+
+
+@register.inclusion_tag("components/bulk_bar.html", takes_context=True)
+def bulk_bar(context: template.Context, region: str, actions: Iterable[BulkAction]) -> dict[str, Any]:
+    """Show the bar with the actions on the rows that are selected in a list; hidden until some are."""
+    return {"region": region, "actions": allowed(actions, context["user"])}

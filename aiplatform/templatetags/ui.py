@@ -134,6 +134,13 @@ def _chip(colour: str, drawing: SafeString, word: str) -> SafeString:
     return format_html('<span class="chip chip-{}">{}{}</span>', colour, drawing, word)
 
 
+@register.simple_tag
+def class_dot(color: str) -> SafeString:
+    """Return a dot in the color of a class, to stand before its name."""
+    dot = '<svg class="class-dot" viewBox="0 0 12 12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="{}"/></svg>'
+    return format_html(dot, color)
+
+
 @register.filter(name="bytes")
 def bytes_(size: float | None) -> str:
     """12,345,678 → "11.8 MiB"."""
@@ -182,6 +189,18 @@ def ago(moment: datetime | None) -> SafeString | str:
     exact = escape(timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z"))
     text = _since(round((timezone.now() - moment).total_seconds()), get_language())
     return SafeString(f'<time datetime="{moment.isoformat()}" data-ago title="{exact}">{escape(text)}</time>')
+
+
+@register.filter
+def moment(at: datetime | None) -> SafeString | str:
+    """Exact time in the reader's zone with the relative one on hover; time.js keeps it true."""
+    if at is None:
+        return "–"
+    local = timezone.localtime(at)
+    zone, relative = f"{local:%Z}", _since(round((timezone.now() - at).total_seconds()), get_language())
+    title = escape(f"{relative} ({zone})")
+    text = f"{local:%Y-%m-%d %H:%M:%S}"
+    return SafeString(f'<time datetime="{at.isoformat()}" data-moment="{zone}" title="{title}">{text}</time>')
 
 
 @lru_cache(maxsize=4096)
@@ -242,6 +261,12 @@ def more_menu(content: SafeString, label: str = "", icon: str = "more") -> SafeS
     """
     facts = {"content": content, "label": label, "drawing": icon}
     return SafeString(loader.get_template("components/more_menu.html").render(facts))
+
+
+@register.inclusion_tag("components/hint.html")
+def hint(text: Any) -> dict[str, Any]:
+    """An info icon that shows an explanation when it is clicked; nothing where `text` is empty."""
+    return {"text": text}
 
 
 @register.inclusion_tag("components/pager.html")

@@ -10,15 +10,11 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from aiplatform.lib.class_colors import PALETTE
 from annotation.querysets import InSetQuerySet, ProjectQuerySet, SetQuerySet
 from datasets import shapes
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
-
-COLOURS = PALETTE  # new classes take the next one
-
 
 #: A class whose objects may be of any kind.
 ANY_SHAPE = "any"

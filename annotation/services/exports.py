@@ -255,9 +255,11 @@ def _freeze(export: Export, claim: Claim) -> None:
     dataset = export.dataset or source.dataset
     version = dataset.versions.filter(parent=source, note=note, annotated=True).first()
     if version is None:
+        labels = export.set.labels.filter(retired=False).values_list("coco_id", "colour")
         version = versions.create_from_coco(
-            dataset=dataset, parent=source, coco=_coco_of(export), by=export.created_by, note=note
-        )
+            dataset=dataset, parent=source, coco=_coco_of(export), by=export.created_by, note=note,
+            colors={str(number): color for number, color in labels},
+        )  # fmt: skip
     claim.write(version=version)
 
 

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from aiplatform.lib import units
+from aiplatform.lib import class_colors, units
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, LabelClass, Shape
-from annotation.models.projects import COLOURS, drawn_as
+from annotation.models.projects import drawn_as
 from annotation.services import projects, task_creation
 from datasets import shapes
 from datasets.models import DatasetVersion
@@ -179,7 +179,12 @@ def add_label(
         if taken["count"] >= MAX_CLASSES:
             raise Invalid(_("A dataset can have at most 1,000 classes."), field="name")
         label = LabelClass(set=annotation_set, coco_id=max(taken["last"] or 0, 0) + 1)
-        return _save_label(label, name, supercategory, shape, colour or COLOURS[taken["count"] % len(COLOURS)])
+        return _save_label(label, name, supercategory, shape, colour or _next_color(annotation_set))
+
+
+def _next_color(annotation_set: AnnotationSet) -> str:
+    used = list(annotation_set.labels.values_list("colour", flat=True))
+    return class_colors.unused(used, len(used))
 
 
 def edit_label(label: LabelClass, *, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:

@@ -16,7 +16,7 @@ from django.db.models import BigIntegerField, F, Max, QuerySet
 from django.db.models.functions import Coalesce
 
 from annotation.models import AnnotationSet, ImageTask, LabelClass, Shape
-from annotation.models.projects import ANY_SHAPE, COLOURS
+from annotation.models.projects import ANY_SHAPE
 from annotation.services import coco
 from datasets import shapes
 from datasets.formats import stored
@@ -38,8 +38,8 @@ def take_classes(annotation_set: AnnotationSet) -> None:
     """Give a new set the classes of its version, with their ids, drawn as their shapes are."""
     source: DatasetVersion = annotation_set.source
     kinds = _kinds(source) if source.task == SHAPES else {}
-    taken: set[str] = set()
-    for number, item in enumerate(source.classes):
+    colors, taken = source.class_colors, set[str]()
+    for item in source.classes:
         name = str(item["name"])[:NAME_LENGTH]
         if name in taken:  # COCO tells classes apart by their ids, people by their names
             name = f"{name[: NAME_LENGTH - 20]} ({item['id']})"
@@ -50,7 +50,7 @@ def take_classes(annotation_set: AnnotationSet) -> None:
             name=name,
             supercategory=str(item.get("supercategory") or "")[:NAME_LENGTH],
             shape=kinds.get(item["id"], shapes.DEFAULT.name),
-            colour=COLOURS[number % len(COLOURS)],
+            colour=colors[item["id"]],
         )
 
 

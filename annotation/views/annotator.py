@@ -11,7 +11,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.pages import needs
 from annotation.models import AnnotationSet, ImageTask, LabelClass
-from annotation.services import pictures, review
+from annotation.services import default_labels, pictures, review
 from annotation.views.lookup import manages, task_of
 from datasets import shapes
 from datasets.shapes import ShapeKind
@@ -53,6 +53,7 @@ def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
         "count": numbers.count(),
         "keys": request.user.annotator_keys,
         "kinds": [_kind(kind) for kind in shapes.drawable()],
+        "label": default_labels.for_user(annotation_set, request.user),
         "labels": list(labels.values("id", "coco_id", "name", "supercategory", "shape", "colour")),
         "api": f"/api/v1/annotation/projects/{annotation_set.project_id}/tasks/",
         "page": reverse("annotation:annotate", args=[annotation_set.project_id, 0]),

@@ -104,6 +104,8 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         "page": shown,
         **wanted,
     }
+    if request.htmx and row.filled and "preparing" in request.GET:
+        return HttpResponse(headers={"HX-Refresh": "true"})  # the head of the page has its buttons now
     if request.htmx:
         return render(request, "annotation/_tiles.html", context)
     draws = AnnotationSet.objects.annotatable_by(request.user).filter(pk=row.pk).exists()

@@ -98,6 +98,14 @@ class DatasetEdit(StrictMixin, serializers.Serializer):
     visibility = serializers.ChoiceField(choices=Dataset.Visibility.choices, required=False)
 
 
+class VersionEdit(StrictMixin, serializers.Serializer):
+    """What may change of a version."""
+
+    colors = serializers.DictField(
+        child=serializers.CharField(max_length=7), help_text="Class id → color such as #1c7ed6; others keep theirs."
+    )
+
+
 class VersionOut(OutMixin, serializers.ModelSerializer):
     dataset_name = serializers.CharField(source="dataset.name")
     images = serializers.IntegerField(source="image_count")
@@ -105,6 +113,7 @@ class VersionOut(OutMixin, serializers.ModelSerializer):
     note = serializers.CharField(source="changed")
     figures = serializers.JSONField(allow_null=True)
     leaks = serializers.SerializerMethodField()
+    classes = serializers.JSONField(source="colored_classes", help_text="Each with `id`, `name` and `color`.")
     parent = serializers.IntegerField(source="parent_id", allow_null=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     class Meta:
@@ -171,7 +180,7 @@ class ReadingIn(StrictMixin, serializers.Serializer):
     """How data is read on import."""
 
     format = serializers.ChoiceField(choices=FORMATS, default="auto")
-    split = Shares(required=False, help_text="Split all images anew; left out: as the data says.")
+    split = Shares(required=False, help_text="Split all images again; if omitted, the splits of the data are used.")
     allow_unlabelled = serializers.BooleanField(
         default=False,
         help_text="Import images although no annotation of the annotation files beside them can be used.",

@@ -21,7 +21,11 @@ urlpatterns: list[URLPattern] = [
     path(DATASET + "versions/<int:pk>/", VersionViewSet.as_view(ONE), name="dataset-version-detail"),
     path(ASSETS, AssetViewSet.as_view({"get": "list"}), name="asset-list"),
     path(ASSETS + "<int:pk>/", AssetViewSet.as_view(ONE), name="asset-detail"),
-    path("versions/<int:pk>/", VersionViewSet.as_view(ONE | {"delete": "destroy"}), name="version-detail"),
+    path(
+        "versions/<int:pk>/",
+        VersionViewSet.as_view(ONE | {"patch": "partial_update", "delete": "destroy"}),
+        name="version-detail",
+    ),
     path("versions/<int:pk>/download/", VersionViewSet.as_view({"get": "download"}), name="version-download"),
     path("versions/<int:pk>/split/", VersionViewSet.as_view({"post": "split"}), name="version-split"),
     path("assets/<int:pk>/image/", AssetViewSet.as_view({"get": "image"}), name="asset-image"),

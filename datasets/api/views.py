@@ -93,7 +93,7 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     """Complete versions, numbered below their dataset, or by id below versions/."""
 
-    needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW, "split": EDIT}
+    needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW, "split": EDIT, "partial_update": EDIT}
     asks = {"download": ("as",)}
     serializer_class = wire.VersionOut
 
@@ -104,6 +104,16 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     def list(self, request: Request, dataset_pk: int) -> Response:
         self.dataset()
         return super().list(request)
+
+    @extend_schema(request=wire.VersionEdit, responses=wire.VersionOut)
+    def partial_update(self, request: ApiRequest, pk: int) -> Response:
+        """Change colors of classes; images, annotations and splits of a version never change."""
+        version = self.get_object()
+        self.kwargs["dataset_pk"] = version.dataset_id
+        self.dataset(change=True)
+        serializer = wire.VersionEdit(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return Response(wire.VersionOut(versions.set_colors(version, **serializer.validated_data)).data)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, pk: int) -> Response:

@@ -100,7 +100,9 @@ class FilesDatasetIn(ReadingIn, PathIn):
 
     path = serializers.CharField(max_length=16_000, trim_whitespace=False, default="", allow_blank=True)
     shared = serializers.IntegerField(required=False, help_text="The id of a shared folder; the own home unless given.")
-    name = serializers.CharField(max_length=NAME_MAX, default="", allow_blank=True, help_text="Empty: of the folder.")
+    name = serializers.CharField(
+        max_length=NAME_MAX, default="", allow_blank=True, help_text="If empty, the name of the folder."
+    )
 
 
 ONE_FOLDER = forced_singular_serializer(FolderOut)  # type: ignore[no-untyped-call]  # of drf-spectacular
@@ -158,7 +160,7 @@ class FilesViewSet(PlatformViewSet):
         """Return the entry at a path, of a link the link itself."""
         return Response(EntryOut(listing.get_entry(_location(request))).data)
 
-    @extend_schema(parameters=[PATH, SHARED, OpenApiParameter("inline", bool, description="1: a picture to show.")])
+    @extend_schema(parameters=[PATH, SHARED, OpenApiParameter("inline", bool, description="1: a preview image.")])
     @action(detail=False)
     def content(self, request: ApiRequest) -> Any:
         """Download one file; `Range` is supported."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -11,7 +12,7 @@ from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import search
 from datasets.formats.neutral import NO_SPLIT
-from datasets.models import Asset, Dataset, DatasetVersion, Upload
+from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 from datasets.services.splitting import Wish
 
@@ -19,22 +20,43 @@ YES_NO = [("no", _("No")), ("yes", _("Yes"))]
 ANNOTATED = {"auto": None, "yes": True, "no": False}
 
 
-class SourceForm(forms.Form):
-    """The source of data: a file from the browser, or a folder on the server."""
+SPLITS = [
+    ("", _("Use splits in the data")),
+    ("80/10/10", _("New splits: 80 % train, 10 % val, 10 % test")),
+    ("90/10/0", _("New splits: 90 % train, 10 % val")),
+]
+VISIBILITY = [
+    ("private", _("Private: only me")),
+    ("group", _("My groups: members of my groups")),
+    ("public", _("Public: all signed-in users")),
+]
 
-    annotated = forms.ChoiceField(
-        label=_("Annotated"),
-        choices=[("auto", _("Detect automatically")), ("yes", _("Yes")), ("no", _("No"))],
-        initial="auto",
-        widget=forms.RadioSelect,
-        help_text=_(
-            "COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class are detected. Yes rejects "
-            "data without annotations; No imports the images only."
-        ),
-    )
-    source = forms.ChoiceField(
-        label=_("Source"), choices=Dataset.Source, initial=Dataset.Source.UPLOAD, widget=forms.RadioSelect
-    )
+
+COMMIT_FORM = "commit-import"  # id of the form that confirms an import
+
+
+def to_split(shares: str) -> dict[str, Any]:
+    """Return the fields of a `Wish` for a choice of SPLITS; {} keeps the splits in the data."""
+    if not shares:
+        return {}
+    train, val, test = map(int, shares.split("/"))
+    return Wish(train, val, test).as_dict()
+
+
+def from_split(fields: Mapping[str, Any]) -> str:
+    """Return the choice of SPLITS that `to_split` turned into `fields`; "custom" for other splits."""
+    matches = (shares for shares, _label in SPLITS if to_split(shares) == dict(fields))
+    return next(matches, "custom")
+
+
+class SourceForm(forms.Form):
+    """The source of data: a file from the browser, or a folder on the server.
+
+    The page shows the source alone. Scripts send the other fields too, which users change on the import report.
+    """
+
+    annotated = forms.ChoiceField(choices=[(name, name) for name in ANNOTATED], required=False)
+    source = forms.ChoiceField(choices=Dataset.Source, required=False)
     upload_id = forms.CharField(label=_("Data"), required=False, max_length=32, widget=forms.HiddenInput)
     server_path = forms.CharField(
         label=_("Path on the server"),
@@ -43,40 +65,34 @@ class SourceForm(forms.Form):
         help_text=_('An absolute path ending with "/". The data is not copied or moved.'),
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "/data/cells/"}),
     )
-
-    split = forms.ChoiceField(
-        label=_("Splits"),
-        choices=[
-            ("", _("Use splits in the data")),
-            ("80/10/10", _("New splits: 80 % train, 10 % val, 10 % test")),
-            ("90/10/0", _("New splits: 90 % train, 10 % val")),
-        ],
-        required=False,
-        help_text=_("New splits balance every class and keep identical files together."),
-    )
+    split = forms.ChoiceField(choices=SPLITS, required=False)
 
     #: Fields of the service that have another name here.
     called: ClassVar[dict[str, str]] = {"upload": "upload_id"}
-    required_where_shown = ("upload_id", "server_path")
+    required_where_shown = ("upload_id",)
 
     def clean_split(self) -> dict[str, Any]:
-        if not (shares := self.cleaned_data["split"]):
-            return {}
-        train, val, test = map(int, shares.split("/"))
-        return Wish(train, val, test).as_dict()
+        return to_split(self.cleaned_data["split"])
 
     def clean_annotated(self) -> bool | None:
-        return ANNOTATED[self.cleaned_data["annotated"]]
+        return ANNOTATED[self.cleaned_data["annotated"] or "auto"]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the dataset is created without data."""
+        return False
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if not cleaned.get("source") and "source" not in self.errors:
+            cleaned["source"] = Dataset.Source.SERVER if cleaned.get("server_path") else Dataset.Source.UPLOAD
         if cleaned.get("source") == Dataset.Source.SERVER:
             cleaned["upload_id"] = ""
             if not cleaned.get("server_path"):
                 self.add_error("server_path", _("Enter the path of the data on the server."))
         elif cleaned.get("source") == Dataset.Source.UPLOAD:
             cleaned["server_path"] = ""
-            if not cleaned.get("upload_id"):
+            if not cleaned.get("upload_id") and not self.is_empty:
                 self.add_error(
                     "upload_id", _("Choose images, a folder or an archive, and wait for the upload to complete.")
                 )
@@ -94,22 +110,51 @@ class SourceForm(forms.Form):
 
 
 class CreateForm(SourceForm):
-    """The seven items of a new dataset."""
+    """A new dataset. The page shows its source and its name."""
 
     name = forms.CharField(label=_("Name"), max_length=NAME_MAX, help_text=_("This cannot be changed later."))
-    intro = forms.CharField(label=_("Description"), max_length=INTRO_MAX, required=False)
-    visibility = forms.ChoiceField(
-        label=_("Visible to"),
-        choices=[
-            ("private", _("Private: only me")),
-            ("group", _("My groups: members of my groups")),
-            ("public", _("Public: all signed-in users")),
-        ],
-        initial="private",
-        widget=forms.RadioSelect,
-        help_text=_("This cannot be changed after data was uploaded."),
+    intro = forms.CharField(max_length=INTRO_MAX, required=False)
+    visibility = forms.ChoiceField(choices=VISIBILITY, required=False)
+
+    def clean_visibility(self) -> str:
+        return self.cleaned_data["visibility"] or Dataset.Visibility.PRIVATE
+
+    @property
+    def is_empty(self) -> bool:
+        return "empty" in self.data
+
+
+class ImportSettingsForm(forms.Form):
+    """What is decided on the import report about a dataset and its splits."""
+
+    split = forms.ChoiceField(
+        label=_("Splits"),
+        choices=SPLITS,
+        required=False,
+        help_text=_("New splits balance every class and keep identical files together."),
     )
-    field_order = ["source", "upload_id", "server_path", "name", "intro", "annotated", "split", "visibility"]
+    visibility = forms.ChoiceField(
+        label=_("Visible to"), choices=VISIBILITY, required=False, help_text=_("Cannot be changed after the import.")
+    )
+    intro = forms.CharField(label=_("Description"), max_length=INTRO_MAX, required=False)
+
+    def __init__(self, *args: Any, row: Import, **kwargs: Any) -> None:
+        dataset, split = row.dataset, from_split(row.split)
+        kwargs["initial"] = {"split": split, "visibility": dataset.visibility, "intro": dataset.intro}
+        super().__init__(*args, **kwargs)
+        if split == "custom":  # as a script defined it
+            self.fields["split"].choices = [("custom", _("As requested")), *SPLITS]  # type: ignore[attr-defined]  # a choice, declared above
+        if row.source_version_id:
+            del self.fields["split"]
+        if dataset.is_locked:
+            del self.fields["visibility"]
+        for field in self.fields.values():
+            field.widget.attrs["form"] = COMMIT_FORM  # the confirmation applies them too
+
+    def new_split(self) -> dict[str, Any] | None:
+        """Return the new fields of a `Wish`; None where the choice is unchanged."""
+        choice = self.cleaned_data.get("split", "custom")
+        return None if choice == self.initial["split"] or choice == "custom" else to_split(choice)
 
 
 class EditForm(forms.Form):

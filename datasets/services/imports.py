@@ -166,12 +166,21 @@ def _may_be_unlabelled(row: Import) -> bool:
     return not row.report.get("unlabelled") or Options.from_json(row.options).allow_unlabelled
 
 
-def recheck(row: Import, *, annotated: bool | None = None, options: Options | None = None) -> Import:
+def recheck(
+    row: Import,
+    *,
+    annotated: bool | None = None,
+    options: Options | None = None,
+    split: Mapping[str, Any] | None = None,
+    agreed: bool | None = None,
+) -> Import:
     """Check the same files again.
 
     Args:
         annotated: with (or without) their annotations; None: as before.
         options: how they are read this time; None: as before.
+        split: fields of a `splitting.Wish`, {} keeps what the data says; None: as before.
+        agreed: make the version without asking again; None: as before.
 
     Raises:
         Invalid: an option has an unknown value.
@@ -182,6 +191,10 @@ def recheck(row: Import, *, annotated: bool | None = None, options: Options | No
         changes |= {"annotated": False, "wanted": "auto" if annotated else "images"}
     if options is not None:
         changes["options"] = options.checked().as_json()
+    if split is not None:
+        changes["split"] = dict(split)
+    if agreed is not None:
+        changes["agreed"] = agreed
     _move(row, {S.REPORTED}, S.WAITING, _("No finished report to change."), **changes)
     return row
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import class_colors
 from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, StillInUse
 from aiplatform.lib.files import flush_filesystem, flush_folder, link_or_copy, remove_tree
 from aiplatform.lib.wording import Message, message
 from datasets import shapes
@@ -68,6 +69,7 @@ def publish(
     place_images: Callable[[Path], None],
     images_root: str = "",
     coco_head: CocoHead | None = None,
+    colors: Mapping[str, str] | None = None,
     on_progress: Progress | None = None,
 ) -> DatasetVersion:
     """Write the version's folder, then its rows, then make it visible. Safe to run again after a crash.
@@ -79,6 +81,7 @@ def publish(
             again after a crash, with part of its work done.
         images_root: where the images stay when they are left in place.
         coco_head: what a COCO file said about itself, for annotations.json.
+        colors: class id → color; None: those of the version before, else the default ones.
         on_progress: called with the number of rows written so far.
     """
     folder = dataset_paths.version_folder(version.dataset, version.number)
@@ -104,12 +107,38 @@ def publish(
             root=str(folder),
             images_root=images_root,
             classes=classes,
+            colors=colors or _inherited_colors(version, classes),
             figures=counted,
             **figures,
         )
         Dataset.objects.get(pk=version.dataset_id).save(update_fields=["updated_at"])
         enqueue("datasets.thumbnails", version_id=version.pk)
     version.refresh_from_db()
+    return version
+
+
+def _inherited_colors(version: DatasetVersion, classes: list[dict[str, Any]]) -> dict[str, str]:
+    return class_colors.inherit(classes, version.parent.colored_classes if version.parent else ())
+
+
+def set_colors(version: DatasetVersion, colors: Mapping[str, str]) -> DatasetVersion:
+    """Change colors of classes; everything that draws them shows the new ones.
+
+    Args:
+        colors: class id → color such as #1c7ed6; classes that are missing keep theirs.
+
+    Raises:
+        Invalid: the version has no such class, or a color is not valid.
+    """
+    current = {str(number): color for number, color in version.class_colors.items()}
+    for number, color in colors.items():
+        if str(number) not in current:
+            raise Invalid(_("Class %(id)s does not exist in this version.") % {"id": str(number)[:20]}, field="colors")
+        if not class_colors.COLOR.match(str(color).lower()):
+            raise Invalid(_("A color must look like #1c7ed6."), field="colors")
+        current[str(number)] = color.lower()
+    version.colors = current
+    version.save(update_fields=["colors"])
     return version
 
 
@@ -175,13 +204,22 @@ def _classes_of(image: StoredImage) -> set[int]:
 
 
 def create_from_coco(
-    *, dataset: Dataset, parent: DatasetVersion, coco: Path, by: User | None, note: str = ""
+    *,
+    dataset: Dataset,
+    parent: DatasetVersion,
+    coco: Path,
+    by: User | None,
+    note: str = "",
+    colors: Mapping[str, str] | None = None,
 ) -> DatasetVersion:
     """A new annotated version of `dataset`: the images of `parent` with the annotations of a COCO file.
 
     Images are shared by hard link (copied where the file system cannot), so this costs no space. Every image of
     the parent is kept; those the file does not name are not annotated. Splits are the parent's; where it has
     none, the file's (`images[].split`). `file_name` must be a path of the parent.
+
+    Args:
+        colors: class id → color; None: those of the parent.
 
     Raises:
         AnnotationsRefused: the file is not COCO, or names images or categories that do not exist.
@@ -221,6 +259,7 @@ def create_from_coco(
             place_images=place,
             images_root=parent.images_root,
             coco_head=head_of(parsed),
+            colors=colors,
         )
     except BaseException:
         discard(version)

@@ -10,13 +10,15 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
 from aiplatform import env
-from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.objects import bulk
 from datasets.forms.datasets import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, next_actions, versions
@@ -27,6 +29,14 @@ from datasets.views import figures, gallery
 SIZES = (20, 50, 100)
 COVER_HEIGHT_PX = 42  # of a row; its width is 56
 CLASSES_NAMED = 3  # in a row of the list; the others are counted
+
+BULK = (
+    bulk.delete(
+        "/api/v1/datasets/0/",
+        gettext_lazy("All versions with their images are deleted. Datasets in use are kept."),
+        needs=Action.DATASETS_DELETE,
+    ),
+)
 
 
 @needs(Action.DATASETS_VIEW)
@@ -39,7 +49,14 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     page = DATASETS.page(request, rows, size=size)
     covers = faced(page.rows, request.user)
     sizes = [(str(n), _("%(n)s per page") % {"n": n}) for n in SIZES]
-    shown = {"page": page, "covers": covers, "filters": filters.fields, "sizes": sizes, "usual_size": sizes[0][0]}
+    shown = {
+        "page": page,
+        "covers": covers,
+        "filters": filters.fields,
+        "sizes": sizes,
+        "usual_size": sizes[0][0],
+        "bulk": BULK,
+    }
     return render(request, "datasets/_table.html" if request.htmx else "datasets/list.html", shown)
 
 
@@ -88,7 +105,8 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
         fields = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
         with errors_shown_on(form):
             dataset = datasets.create(owner=request.user, **fields)
-            return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
+            row = dataset.imports.order_by("-pk").first()
+            return redirect("datasets:import", dataset.pk, row.pk) if row else redirect("datasets:detail", dataset.pk)
     else:
         check_valid_fields(form, datasets.check, owner=request.user)
     shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES, "kept": form.kept_upload(request.user)}
@@ -193,10 +211,23 @@ def version_delete(request: SignedInRequest, dataset_id: int, number: int) -> Ht
 
 
 @needs(Action.DATASETS_EDIT)
+@require_POST
+def version_colors(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponse:
+    """Change the colors of the classes: fields `color-1`, `color-2`, … by class id."""
+    dataset = own(request, dataset_id)
+    visible = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset)
+    version = get_object_or_404(visible, number=number)
+    chosen = {key.removeprefix("color-"): str(value) for key, value in request.POST.items() if key[:6] == "color-"}
+    with errors_as_messages(request):
+        versions.set_colors(version, chosen)
+    return redirect("datasets:version", dataset.pk, number)
+
+
+@needs(Action.DATASETS_EDIT)
 def version_add(request: SignedInRequest, dataset_id: int) -> HttpResponse:
     """More data for a dataset: the next version."""
     dataset = own(request, dataset_id)
-    form = SourceForm(request.POST or None, initial={"source": dataset.source})
+    form = SourceForm(request.POST or None)
     if form.is_valid():
         with errors_shown_on(form):
             row = imports.start(

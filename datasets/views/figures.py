@@ -19,6 +19,7 @@ class ClassBar:
 
     id: int
     name: str
+    color: str
     total: int
     by_split: list[int]
 
@@ -50,9 +51,9 @@ def shown(version: DatasetVersion) -> dict[str, Any]:
 
 def _classes(version: DatasetVersion, objects: dict[str, dict[str, int]]) -> list[ClassBar]:
     bars = []
-    for item in version.classes:
+    for item in version.colored_classes:
         by_split = [objects.get(split, {}).get(str(item["id"]), 0) for split in version.splits]
-        bars.append(ClassBar(item["id"], item["name"], sum(by_split), by_split))
+        bars.append(ClassBar(item["id"], item["name"], item["color"], sum(by_split), by_split))
     return bars
 
 

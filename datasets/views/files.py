@@ -49,7 +49,6 @@ def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
     """One image, large, with its shapes and the way to its neighbours."""
     asset = _asset(request, asset_id)
     version = asset.version
-    hues = gallery.hues_of(version)
     others = Asset.objects.visible_to(request.user).filter(version=version)
     counts: dict[int, int] = {}
     for class_id, _kind, _points in asset.shapes:
@@ -58,12 +57,8 @@ def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
         "asset": asset,
         "version": version,
         "dataset": version.dataset,
-        "drawing": gallery.drawing(asset, hues, limit=5000),
-        "classes": [
-            item | {"hue": hues[item["id"]], "count": counts[item["id"]]}
-            for item in version.classes
-            if item["id"] in counts
-        ],
+        "drawing": gallery.drawing(asset, version.class_colors, limit=5000),
+        "classes": [item | {"count": counts[item["id"]]} for item in version.colored_classes if item["id"] in counts],
         "label_name": version.class_names.get(asset.label, "") if asset.label is not None else "",
         "next": others.filter(pk__gt=asset.pk).order_by("pk").first(),
         "previous": others.filter(pk__lt=asset.pk).order_by("-pk").first(),

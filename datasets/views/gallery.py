@@ -7,14 +7,14 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from accounts.http import SignedInRequest
-from aiplatform.lib import keyset
-from aiplatform.lib.class_colors import PALETTE
+from aiplatform.lib import class_colors, keyset
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.forms.datasets import GalleryForm
 from datasets.models import Asset, DatasetVersion
 
 PAGE = 60
+DEFAULT_COLOR = class_colors.default_at(0)  # of shapes whose class the version does not list
 DRAWN_MAX = 300  # more shapes than this on a thumbnail are a blur
 
 
@@ -24,15 +24,15 @@ def shown(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
     wanted = form.wanted()
     rows = Asset.objects.visible_to(request.user).of_version(version.pk, **wanted)
     page = keyset.page(request, rows, order=form.order, size=PAGE, count=False, total=_total(version, **wanted))
-    hues = hues_of(version)
+    colors = version.class_colors
     for asset in page.rows:
-        asset.drawing = drawing(asset, hues)
+        asset.drawing = drawing(asset, colors)
         asset.label_name = version.class_names.get(asset.label, "") if asset.label is not None else ""
-        asset.label_hue = hues.get(asset.label, 1)
+        asset.label_color = colors.get(asset.label, "")
     return {
         "page": page,
         "filters": {name: list(field.choices) for name, field in form.fields.items() if hasattr(field, "choices")},
-        "classes": [item | {"hue": hues[item["id"]]} for item in version.classes],
+        "classes": version.colored_classes,
         "has_shapes": version.task == SHAPES,
     }
 
@@ -67,21 +67,16 @@ def _contents(version: DatasetVersion, content: int, split: str | None) -> int:
     return counts[Asset.Content(content)]
 
 
-def hues_of(version: DatasetVersion) -> dict[int, int]:
-    """Class id → number of its colour."""
-    return {item["id"]: index % len(PALETTE) + 1 for index, item in enumerate(version.classes)}
-
-
-def drawing(asset: Asset, hues: dict[int, int], *, limit: int = DRAWN_MAX) -> SafeString:
+def drawing(asset: Asset, colors: dict[int, str], *, limit: int = DRAWN_MAX) -> SafeString:
     """The asset's shapes as an SVG over its upright image; "" without any.
 
-    Markup is put together here: a template took half of a page's time for it. All that goes in are numbers.
+    Markup is put together here: a template took half of a page's time for it. All that goes in are numbers and colors.
     """
     paths = []
     for class_id, name, points in asset.shapes[:limit]:
         kind = shapes.get(name)
-        open_line = "" if kind.covers_area else " is-open"
-        paths.append(f'<path class="hue-{hues.get(class_id, 1):d}{open_line}" d="{kind.svg(points)}"/>')
+        open_line = "" if kind.covers_area else ' class="is-open"'
+        paths.append(f'<path color="{colors.get(class_id, DEFAULT_COLOR)}"{open_line} d="{kind.svg(points)}"/>')
     if not paths:
         return SafeString("")
     box = f'viewBox="0 0 {asset.width:d} {asset.height:d}" preserveAspectRatio="xMidYMid meet"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +25,9 @@ from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import needs
 from datasets.formats import detect, encodings
+from datasets.forms.datasets import ImportSettingsForm
 from datasets.models import Import
-from datasets.services import class_names, import_summary, imports, problem_lists, report_wording
+from datasets.services import class_names, datasets, import_summary, imports, problem_lists, report_wording
 from datasets.services.import_options import Options
 from datasets.storage import image_files
 
@@ -53,6 +55,7 @@ def import_detail(request: SignedInRequest, dataset_id: int, import_id: int) -> 
 
 def _shown(row: Import) -> dict[str, Any]:
     report = report_wording.to_display(row.report)
+    can_commit = row.state == Import.State.REPORTED and not report.get("fatal")
     share = min(100, round(100 * row.done / row.total)) if row.total else None
     return {
         "row": row,
@@ -74,7 +77,8 @@ def _shown(row: Import) -> dict[str, Any]:
         "unsure_masks": report.get("unsure_masks") or {},
         "kept_until": f"{localtime(imports.kept_until(row)):%Y-%m-%d}",
         "can_use_annotations": report.get("format") == "images" and report.get("found") not in {"images", None},
-        "can_commit": row.state == Import.State.REPORTED and not report.get("fatal"),
+        "settings": ImportSettingsForm(row=row) if can_commit else None,
+        "can_commit": can_commit,
         "can_name": row.state == Import.State.REPORTED and class_names.can_be_named(report),
         "most": max((item["count"] for item in report.get("classes", [])), default=1) or 1,
     }
@@ -101,14 +105,43 @@ def _groups(report: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-ACTS = {
-    # The button says when there would be no annotations, so pressing it is the consent.
-    "commit": lambda row, request: imports.commit(row, by=request.user, names=_names(request), allow_unlabelled=True),
+def _apply_settings(row: Import, request: SignedInRequest, *, agreed: bool = False) -> bool:
+    """Change description and visibility of the dataset, and check again where the splits change.
+
+    Args:
+        agreed: import by itself after that check.
+
+    Returns:
+        Whether the data is checked again.
+    """
+    form = ImportSettingsForm(request.POST, row=row)
+    if not form.is_valid():
+        raise Invalid(" ".join(str(text) for texts in form.errors.values() for text in texts))
+    if "intro" in request.POST:
+        values = {name: form.cleaned_data[name] for name in ("intro", "visibility") if form.cleaned_data.get(name)}
+        datasets.edit(row.dataset, **{"intro": ""} | values)
+    split = form.new_split() if "split" in request.POST else None
+    if split is not None:
+        imports.recheck(row, split=split, agreed=agreed)
+    return split is not None
+
+
+def _commit(row: Import, request: SignedInRequest) -> None:
+    """Import the data. The button names what would be skipped, so pressing it is the consent."""
+    names = _names(request)
+    if row.state == Import.State.REPORTED and _apply_settings(row, request, agreed=not names):
+        return
+    imports.commit(row, by=request.user, names=names, allow_unlabelled=True)
+
+
+ACTS: dict[str, Callable[[Import, SignedInRequest], object]] = {
+    "commit": _commit,
     "cancel": lambda row, request: imports.cancel(row),
     "retry": lambda row, request: imports.retry(row),
     "with-annotations": lambda row, request: imports.recheck(row, annotated=True),
     "images-only": lambda row, request: imports.recheck(row, annotated=False),
     "options": lambda row, request: imports.recheck(row, options=_options(row, request)),
+    "settings": _apply_settings,
 }
 
 

@@ -69,7 +69,7 @@ class PredictionIn(ModelJobIn):
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     listed = serializers.ListField(
         child=serializers.CharField(max_length=500), required=False, allow_null=True, default=None,
-        max_length=sources.MAX_IMAGES, help_text="Names of pictures in the version or the folder; left out: all.",
+        max_length=sources.MAX_IMAGES, help_text="Names of images in the version or the folder; all if omitted.",
     )  # fmt: skip
     list_file = serializers.FileField(
         required=False, help_text="The same as a .txt file, or as the first column of a .csv file."

@@ -17,6 +17,7 @@ from inference.evaluation.jobs.kind import ModelJobKind
 from workers.core.kinds import Launch
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
+from workers.core.states import JobPhase
 
 
 class PredictionKind(ModelJobKind):
@@ -31,6 +32,7 @@ class PredictionKind(ModelJobKind):
     hint = gettext_lazy("Predictions for many images at once")
     icon = "predict"
     order = 72
+    phases = (JobPhase.LOADING, JobPhase.PREDICTING)
     section = "endpoints"
     about_restore = gettext_lazy("Continues after the finished chunks.")
     holder_text = gettext_lazy("batch prediction %(name)s of %(owner)s")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from inference.batch.models import Prediction
-from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
+from inference.batch.predictor.chunks import FOLDER, PREVIEW, SIZE, name_of
 from inference.evaluation.jobs.outputs import entries, read_json
 from inference.registry.prediction_lines import Line, to_count, word
 from workers.core.runs import RunDir
@@ -66,16 +66,25 @@ def lines(prediction: Prediction, *, begin: int = 0) -> Iterator[Line]:
 
 
 def chunk(folder: Path, number: int) -> Iterator[Line]:
-    """Yield the valid predictions of a chunk; none if it is missing."""
+    """Yield the valid predictions of a chunk; of the first one also those made so far, while it is not complete."""
+    if number == 0 and not (folder / FOLDER / name_of(0)).exists():
+        yield from _read(folder, PREVIEW, 0)
+    else:
+        yield from _read(folder, f"{FOLDER}/{name_of(number)}", number * SIZE, has_head=True)
+
+
+def _read(folder: Path, name: str, begin: int, *, has_head: bool = False) -> Iterator[Line]:
+    """Yield the valid predictions of a file, at most those of a chunk; none if it is missing."""
     try:
-        descriptor = files.open_beneath(folder, f"{FOLDER}/{name_of(number)}")
+        descriptor = files.open_beneath(folder, name)
     except (OSError, files.OutsideRoot):
         return
     with os.fdopen(descriptor, "rb") as file:
-        file.readline(MAX_LINE_BYTES)  # its head
-        for index in count(number * SIZE):
+        if has_head:
+            file.readline(MAX_LINE_BYTES)
+        for index in range(begin, begin + SIZE):
             text = file.readline(MAX_LINE_BYTES)
-            if not text.endswith(b"\n") or index >= (number + 1) * SIZE:
+            if not text.endswith(b"\n"):
                 return
             if line := _line(text, index):
                 yield line

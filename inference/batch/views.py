@@ -17,6 +17,7 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import POST, page
 from aiplatform.objects.tables import Column, Table
 from datasets.services import server_paths
@@ -38,8 +39,12 @@ class PredictionPages(ModelJobPages[Prediction]):
     prefilled = ("model_version", "version", "split")
     source = Column(_("Images"), "row.source_label", sort="source", css="wrap-any")
     answered = Column(_("Answered"), template="inference/_prediction_count.html", kind="num")
-    table = Table(NAME, STATE, source, MODEL, answered, OWNER, CREATED)
-    region, title = "predictions", _("Batch predictions")
+    stop_text = _("Predictions so far are kept.")
+    table = Table(
+        NAME, STATE, source, MODEL, answered, OWNER, CREATED,
+        bulk=(bulk.stop("/api/v1/predictions/0/stop/", stop_text),), row_name="row.job.name",
+    )  # fmt: skip
+    region, art, title = "predictions", "predict", _("Batch predictions")
     lead = _("Runs a model on all images of a dataset or a folder; download the predictions.")
     filter_label, no_match_text = _("Filter batch predictions"), _("No batch prediction matches.")
     empty_text = _("No batch predictions yet. Choose a model and images, and download the predictions.")
@@ -48,7 +53,6 @@ class PredictionPages(ModelJobPages[Prediction]):
         "Each image gets the same prediction as from an endpoint with this model. "
         "A killed job continues where it stopped."
     )
-    stop_text = _("Predictions so far are kept.")
     detail_template, live_template = "inference/prediction_detail.html", "inference/_prediction_answers.html"
 
     def details(self, request: SignedInRequest, row: Prediction, is_own: bool) -> dict[str, Any]:
@@ -67,13 +71,13 @@ class PredictionPages(ModelJobPages[Prediction]):
 
     @page()
     def images(self, request: SignedInRequest, row: Prediction) -> HttpResponse:
-        """Further pictures of the gallery, those from `?begin=` on."""
+        """More images of the gallery, starting at `?begin=`."""
         begin = min(ids.number(request.GET.get("begin", "")) or 0, 10**8)
         return self.render(request, "inference/_prediction_images.html", {"row": row, **presentation.page(row, begin)})
 
     @page(path="<int:pk>/images/<int:position>/")
     def image(self, request: SignedInRequest, row: Prediction, position: int) -> HttpResponseBase:
-        """One of the pictures that were answered, for those who may see both the prediction and the pictures."""
+        """One processed image, for users who may see both the prediction and the images."""
         path = _path_of(row, position)
         try:
             root = drafts.root_of(row, request.user)
@@ -88,14 +92,14 @@ class PredictionPages(ModelJobPages[Prediction]):
 
     @page(path="<int:pk>/download/<slug:form>/")
     def download(self, request: SignedInRequest, row: Prediction, form: str) -> HttpResponseBase:
-        """All answers as CSV, COCO or JSON lines."""
+        """All predictions as CSV, COCO or JSON lines."""
         if form not in exports.FORMS:
             raise Http404
         return exports.send(request, row, form)
 
     @page(Action.EVALUATIONS_VIEW, methods=POST)
     def version(self, request: SignedInRequest, row: Prediction) -> HttpResponse:
-        """Make a dataset version whose annotations are the answers."""
+        """Create a dataset version whose annotations are the predictions."""
         form = DraftForm(request.POST, may_extend=drafts.may_extend(row, request.user))
         if form.is_valid():
             with errors_shown_on(form):

@@ -11,6 +11,7 @@ from inference.evaluation.jobs.kind import ModelJobKind
 from workers.core.kinds import Capabilities, Launch
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
+from workers.core.states import JobPhase
 
 PARAMS = ("targets", "calibrate_on", "looks", "method", "max_loss")
 
@@ -26,6 +27,7 @@ class ConversionKind(ModelJobKind):
     hint = gettext_lazy("Smaller and faster variants of a model")
     icon = "convert"
     order = 66
+    phases = (JobPhase.LOADING, JobPhase.CONVERTING, JobPhase.MEASURING)
     section = "models"
     view_action = Action.MODELS_VIEW
     submit_action = Action.MODELS_MANAGE

@@ -38,6 +38,10 @@ def build_context(conversion: Conversion) -> dict[str, Any]:
         if ends.get("loss_high") is not None:
             row["gain_low"], row["gain_high"] = -ends["loss_high"], -ends["loss_low"]
         row["is_fastest"] = bool(document.get("fastest")) and row["target"] == document["fastest"]
+    if conversion.job.is_live:
+        current = next((row for row in rows if not row["state"]), None)
+        if current is not None:
+            current["is_current"] = True
     return {
         "rows": rows,
         "metric": document.get("metric", ""),
@@ -45,6 +49,9 @@ def build_context(conversion: Conversion) -> dict[str, Any]:
         "tools": document.get("tools", {}),
         "complete": document.get("complete", False),
         "none_faster": document.get("complete", False) and not document.get("fastest"),
+        "uncertain": any(
+            row["state"] == "accepted" and row["speed"] and row["speed"]["faster"] is None for row in rows
+        ),
         "speed": next((row["speed"] for row in rows if row["speed"]), None),
         "busy": max((row["speed"]["busy"] or 1.0 for row in rows if row["speed"]), default=1.0),
         "sensitive": [row | entry for row in rows for entry in row.get("sensitive", ())],

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import action
 from aiplatform.objects.tables import Column, Table
 from inference.conversion import conversions, table
@@ -31,8 +32,12 @@ class ConversionPages(ModelJobPages[Conversion]):
     submit = staticmethod(conversions.submit)
     variants = Column(_("Variants"), template="inference/_conversion_targets.html")
     dataset = Column(_("Dataset"), "row.data_label", sort="dataset")
-    table = Table(NAME, STATE, MODEL, dataset, variants, OWNER, CREATED)
-    region, title = "conversions", _("Conversions")
+    stop_text = _("No variant is promoted.")
+    table = Table(
+        NAME, STATE, MODEL, dataset, variants, OWNER, CREATED,
+        bulk=(bulk.stop("/api/v1/conversions/0/stop/", stop_text),), row_name="row.job.name",
+    )  # fmt: skip
+    region, art, title = "conversions", "convert", _("Conversions")
     lead = _("Smaller and faster variants of a model, each evaluated on real images before use.")
     filter_label, no_match_text = _("Filter conversions"), _("No conversion matches.")
     empty_text = _("No conversions yet. A conversion makes a model smaller and faster, and measures the loss.")
@@ -40,7 +45,6 @@ class ConversionPages(ModelJobPages[Conversion]):
     form_lead = _(
         "Each variant is created, evaluated on labeled images, and timed. Variants that lose too much are rejected."
     )
-    stop_text = _("No variant is promoted.")
     detail_template, live_template = "inference/conversion_detail.html", "inference/_conversion_variants.html"
 
     def service_check(self, request: SignedInRequest, row: Conversion | None) -> Callable[..., object]:

@@ -55,7 +55,7 @@ class ComparedEvaluationOut(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
     model = serializers.CharField()
-    summary = serializers.DictField(child=serializers.FloatField(), help_text="As it stands in its results.")
+    summary = serializers.DictField(child=serializers.FloatField(), help_text="As in the results of the evaluation.")
 
 
 class EvaluationComparisonOut(serializers.Serializer[Any]):

@@ -24,6 +24,7 @@ from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.differences import Comparison
 from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation.cells import VERDICTS, cell
+from inference.evaluation.presentation.colors import colors_of
 from inference.evaluation.presentation.names import parameter_word, short_names
 from inference.evaluation.presentation.tiles import left_out, shown_keys
 from inference.evaluation.views import pages_of
@@ -103,6 +104,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
         ],
         "pages": pages,
         "names": {c["id"]: c["name"] for c in contents[0].get("classes", [])},
+        "colors": colors_of(rows[0], contents[0]),
         "shows_images": rows[0].version_id is not None,
         "choices": [
             (word, SHOWN[word] % {"first": short[rows[0].pk], "second": short[rows[1].pk]},

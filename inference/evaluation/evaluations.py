@@ -79,8 +79,8 @@ def submit(
         split: train, val or test; empty: all images; `ground_truth.UNSEEN`: those that the model did not learn from;
             `training_data.AUTO`: what `best_split` returns.
         name: empty makes one of model and dataset.
-        params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
-        code, start_file, arguments, output_path, image: an own script that judges in place of ours, see
+        params: see PARAMETERS; omitted ones have their defaults. All parameters of a custom script.
+        code, start_file, arguments, output_path, image: a custom script that evaluates instead of the built-in one, see
             `scripted.ScriptRequest`; where one of them is given, `code` and `start_file` are.
         resources: requested resources; without a cluster the user's current one.
 

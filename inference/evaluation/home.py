@@ -15,8 +15,6 @@ from aiplatform.pages.home.sections import Section
 from inference.evaluation.metric_labels import headline
 from inference.evaluation.models import Evaluation
 from inference.kit.task_kinds import TASKS as SERVED_TASKS
-from training.catalog.task_kinds import TASKS
-from training.presets.catalog import PRESETS
 from training.runs import results
 from training.runs.models import TrainingJob
 from training.runs.querysets import LOOKS
@@ -28,6 +26,7 @@ from workers.jobs.output.sparklines import sparklines
 MAX_RESULTS = 6
 MAX_DATASETS = 5
 MAX_READ = 200  # newest evaluations that are compared
+SPLIT_RANKS = {"test": 3, "unseen": 2, "val": 1}  # others may have been trained on
 KINDS = ("training", "evaluation")
 
 
@@ -61,9 +60,7 @@ def _is_preview(job: Job) -> bool:
 
 def _curve_key(job: Job) -> str:
     training: TrainingJob | None = getattr(job, "training", None)
-    preset = PRESETS.get(training.preset) if training else None
-    task = TASKS.find(preset.task) if preset else None
-    return task.figure[0] if task else ""
+    return results.key_metric(training)[0] if training else ""
 
 
 def _result(job: Job, line: str) -> Result:
@@ -91,7 +88,10 @@ class Best:
 
 
 def best_models(user: User) -> dict[str, Any] | None:
-    """Return the best evaluated model of each dataset and task, most recently evaluated datasets first: {rows}."""
+    """Return the best evaluated model of each dataset and task, most recently evaluated datasets first: {rows}.
+
+    An evaluation on the test split precedes any on the validation split, and this one any on data of the training.
+    """
     evaluations = (
         Evaluation.objects.visible_to(user)
         .filter(published_attempt__gt=0, is_scripted=False, version__isnull=False, model_version__isnull=False)
@@ -102,13 +102,14 @@ def best_models(user: User) -> dict[str, Any] | None:
         )
         .order_by("-pk")[:MAX_READ]
     )  # fmt: skip
-    best: dict[tuple[int, str], tuple[float, Evaluation]] = {}
+    best: dict[tuple[int, str], tuple[int, float, Evaluation]] = {}
     for evaluation in evaluations:
         value = _key_value(evaluation)
         key = (evaluation.version.dataset_id, evaluation.task)
-        if value is not None and (key not in best or value > best[key][0]):
-            best[key] = (value, evaluation)
-    rows = [_best(evaluation) for _value, evaluation in list(best.values())[:MAX_DATASETS]]
+        rank = SPLIT_RANKS.get(evaluation.split, 0)
+        if value is not None and (key not in best or (rank, value) > best[key][:2]):
+            best[key] = (rank, value, evaluation)
+    rows = [_best(evaluation) for _rank, _value, evaluation in list(best.values())[:MAX_DATASETS]]
     return {"rows": rows} if rows else None
 
 

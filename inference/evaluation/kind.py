@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -11,12 +13,14 @@ from accounts.models import User
 from inference.evaluation import evaluations, promotion
 from inference.evaluation.custom_scripts import launch as scripted
 from inference.evaluation.jobs.kind import ModelJobKind
+from inference.evaluation.metric_labels import headline
 from inference.evaluation.models import Evaluation
 from inference.registry.models import Model
 from inference.registry.selftest import self_tests
 from workers.core.kinds import Capabilities, Launch, Way
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
+from workers.core.states import JobPhase
 from workers.images.services import uses
 
 
@@ -40,10 +44,15 @@ class EvaluationKind(ModelJobKind):
     step = True
     holder_text = gettext_lazy("evaluation %(name)s of %(owner)s")
     own_network = False
+    phases = (JobPhase.LOADING, JobPhase.PREDICTING, JobPhase.COMPUTING)
 
     def startable(self, user: User) -> bool:
         """Whether there is a model to evaluate."""
         return Model.objects.visible_to(user).exists()
+
+    def key_metrics(self, jobs: Collection[int]) -> Mapping[int, str]:
+        rows = Evaluation.objects.filter(job__in=jobs).values_list("job", "task", "metrics")
+        return {job: metric for job, task, metrics in rows if (metric := headline(task, metrics))}
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         evaluation = self.row(job)
@@ -62,7 +71,7 @@ class EvaluationKind(ModelJobKind):
             promotion.judge(evaluation)
 
     def capabilities(self, job: Job) -> Capabilities:
-        """A script is paused by signals and runs again from its beginning; half of it has no figures."""
+        """A script is paused by signals and restarts from the beginning; an incomplete run has no metrics."""
         scripted = Evaluation.objects.filter(job=job, is_scripted=True).exists()
         return Capabilities(pause=True, finish=False, restore=True) if scripted else self.can
 

@@ -5,19 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from inference.kit.task_kinds import TASKS
-
-#: groups of states that evaluations are filtered by, with their words
-GROUP_LABELS = {
-    "waiting": gettext_lazy("Waiting"),
-    "running": gettext_lazy("Running"),
-    "paused": gettext_lazy("Paused"),
-    "completed": gettext_lazy("Completed"),
-    "failed": gettext_lazy("Failed"),
-    "stopped": gettext_lazy("Stopped"),
-}
 
 
 def headline(task: str, metrics: dict[str, Any]) -> str:

@@ -68,7 +68,7 @@ class AnnotateIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class MendingDatasetOut(OutMixin, serializers.Serializer[Any]):
-    dataset = serializers.IntegerField(help_text="It is imported by and by.")
+    dataset = serializers.IntegerField(help_text="Imported in the background.")
 
 
 def calibration_data(request: Request, evaluation: Evaluation) -> dict[str, Any]:

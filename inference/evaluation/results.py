@@ -15,10 +15,13 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.numbers import finite
 from inference.evaluation import script_metrics as figures
+from inference.evaluation.evaluator.preview import NAME as PREVIEW
+from inference.evaluation.jobs.outputs import read_json
 from inference.evaluation.models import Evaluation
 from inference.kit.task_kinds import TASKS
 from workers.core.runs import RunDir
 
+MAX_PREVIEW_BYTES = 4 << 20
 FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jsonl", "metrics.json")
 
 
@@ -51,6 +54,14 @@ def _parse(root: str, changed: int) -> dict[str, Any]:
     with os.fdopen(open_beneath(Path(root), "evaluation.json"), "rb") as file:
         content: dict[str, Any] = json.load(file)
     return content
+
+
+def preview(evaluation: Evaluation) -> dict[str, Any]:
+    """Return results of the newest images of an evaluation that runs, see evaluator/preview.py; {} without any."""
+    if evaluation.job.is_final:
+        return {}
+    outputs = RunDir.for_attempt(evaluation.job_id, evaluation.job.attempt_number).outputs
+    return dict(read_json(outputs, PREVIEW, max_bytes=MAX_PREVIEW_BYTES))
 
 
 def check_predictions(evaluation: Evaluation) -> None:

@@ -17,8 +17,8 @@ from inference.evaluation.models import Evaluation
 from inference.evaluation.slices import ImageFilter, Slice
 
 PARAMETERS = [
-    OpenApiParameter("search", str, description="Asks for images of one's own as well: words in their path."),
-    OpenApiParameter("class_id", int, description="The same: a class that stands on them."),
+    OpenApiParameter("search", str, description="Also selects images by words in their path."),
+    OpenApiParameter("class_id", int, description="Also selects images by a class that they contain."),
     OpenApiParameter("split", str, description="The same: a split of the dataset version."),
 ]
 ASKS = ("search", "class_id", "split")

@@ -20,7 +20,8 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import errors_shown_on
 from aiplatform.lib.zips import send_zip
-from aiplatform.objects.pages import POST, action, page
+from aiplatform.objects import bulk
+from aiplatform.objects.pages import action, page
 from aiplatform.objects.tables import Column, Table
 from datasets.models import DatasetVersion
 from inference.evaluation import calibration, error_datasets, evaluations, promotion, results, saved_parameters
@@ -28,11 +29,11 @@ from inference.evaluation.custom_scripts import presentation as script_facts
 from inference.evaluation.filters import EvaluationFilters
 from inference.evaluation.forms import EvaluationForm
 from inference.evaluation.jobs.pages import CREATED, MODEL, OWNER, STATE, ModelJobPages
-from inference.evaluation.jobs.submission import DEFAULT_CPUS
 from inference.evaluation.models import SPLIT_LABELS, Evaluation, EvaluationSet
 from inference.evaluation.parameter_sets.forms import initial_of, initial_values
 from inference.evaluation.presentation import curves, report
 from inference.evaluation.presentation import results as judged
+from inference.evaluation.presentation.colors import class_legend, colors_of
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.contracts.served_task import Pages
 from inference.kit.task_kinds import TASKS
@@ -40,7 +41,6 @@ from inference.registry import training_data
 from training.runs.submit_views import next_name
 from workers.images import forms as image_forms
 from workers.jobs.resource_request import Resources
-from workers.scheduling import preview
 
 PER_PAGE = 12
 
@@ -53,24 +53,30 @@ class EvaluationPages(ModelJobPages[Evaluation]):
     view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
     submit, check = staticmethod(evaluations.submit), staticmethod(evaluations.check)
     prefilled = ("model_version", "version", "split")
-    chosen = Column(_("Select"), template="inference/_evaluation_choice.html", kind="actions", css="nowrap")
     name = Column(_("Name"), template="inference/_evaluation_name.html", sort="name", css="main-cell")
     dataset = Column(_("Dataset"), template="inference/_evaluation_data.html", sort="dataset")
     metric = Column(
         _("Metric"), '{% load inference %}{{ row|evaluation_headline|default:"–" }}', sort="figure", kind="num",
         css="nowrap",
     )  # fmt: skip
-    table = Table(chosen, name, STATE, MODEL, dataset, metric, OWNER, CREATED)
-    region, title, list_template = "evaluations", _("Evaluations"), "inference/evaluation_list.html"
+    stop_text = _("The run ends without metrics.")
+    table = Table(
+        name, STATE, MODEL, dataset, metric, OWNER, CREATED, row_name="row.job.name",
+        bulk=(
+            bulk.compare("/evaluations/compare/", "evaluation", when="row.published_attempt"),
+            bulk.stop("/api/v1/evaluations/0/stop/", stop_text),
+        ),
+    )  # fmt: skip
+    region, title = "evaluations", _("Evaluations")
     lead = _("Models evaluated on data they were not trained on, with the code that serves them.")
     filter_label, no_match_text = _("Filter evaluations"), _("No evaluation matches.")
     empty_text = _("No evaluations yet. An evaluation measures a model on a test split.")
     new_title, form_template = _("New evaluation"), "inference/evaluation_new.html"
+    fit_template = "inference/_evaluation_fit.html"
     form_lead = _(
         "The model processes every image of the split, and all metrics come from its predictions. "
         "Alternatively a custom script evaluates it."
     )
-    stop_text = _("The run ends without metrics.")
     detail_template, live_template = "inference/evaluation_detail.html", "inference/_model_job_head.html"
 
     def form(self, request: SignedInRequest, row: Evaluation | None = None) -> EvaluationForm:
@@ -105,22 +111,20 @@ class EvaluationPages(ModelJobPages[Evaluation]):
             "name": next_name(row.job.name),
         }
 
-    @page(methods=POST, path="fit/", rows="")
-    def fit(self, request: SignedInRequest) -> HttpResponse:
-        """The panel in the form: whether it would start now. Incomplete forms are fine."""
-        form = EvaluationForm(request.POST, user=request.user)
-        form.is_valid()
-        resources: Resources = {"cpus": DEFAULT_CPUS, **image_forms.resources_of(form)}
-        verdict = preview.preview_request(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
-        context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
-        return render(request, "inference/_evaluation_fit.html", context)
+    def resources(self, form: EvaluationForm) -> Resources:
+        return image_forms.resources_of(form)
+
+    def fit_context(self, request: SignedInRequest, form: EvaluationForm) -> dict[str, Any]:
+        """On which nodes the image runs, and what the metrics are measured on."""
+        return {"image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
 
     def details(self, request: SignedInRequest, row: Evaluation, is_own: bool) -> dict[str, Any]:
         """Metrics, curves, confusion matrix, worst images."""
+        preview = _preview(row)
         if request.htmx:
-            return {}
+            return preview
         content = results.load(row)
-        return {
+        return preview | {
             "evaluation": row,
             "found": content,
             "tiles": tiles(row.task, content) if content and not row.is_scripted else [],
@@ -130,7 +134,7 @@ class EvaluationPages(ModelJobPages[Evaluation]):
             "task_pages": pages_of(row),
             "mistakes": judged.mistakes_of(content or {}),
             "robustness": judged.robustness_of(content or {}, row.task),
-            "shown": _for_script(content) if content else None,
+            "shown": _for_script(content) | {"colors": colors_of(row, content)} if content else None,
             "verdicts": promotion.verdicts_on(row),
             "script": script_facts.facts(row) if row.is_scripted else None,
         }
@@ -159,6 +163,8 @@ class EvaluationPages(ModelJobPages[Evaluation]):
             "next": at + PER_PAGE if more else None,
             "begin": at,
             "names": {c["id"]: c["name"] for c in content.get("classes", [])},
+            "colors": colors_of(row, content),
+            "class_legend": class_legend(row, content) if at == 0 else [],
             "threshold": content.get("summary", {}).get("threshold", 0),
             "shows_images": row.version_id is not None,
         }
@@ -227,6 +233,22 @@ class EvaluationPages(ModelJobPages[Evaluation]):
             cell=values.get("cell", ""),
         )  # fmt: skip
         return redirect("datasets:detail", made.pk)
+
+
+def _preview(row: Evaluation) -> dict[str, Any]:
+    """Return the gallery of the newest images of an evaluation that runs."""
+    content = results.preview(row)
+    if row.is_scripted or not content.get("images"):
+        return {}
+    return {
+        "evaluation": row,
+        "task_pages": pages_of(row),
+        "images": content["images"][:PER_PAGE],
+        "names": {entry["id"]: entry["name"] for entry in content["classes"]},
+        "colors": colors_of(row, content),
+        "threshold": content["summary"]["threshold"] or 0,
+        "shows_images": row.version_id is not None,
+    }
 
 
 def _parameter_set(request: SignedInRequest, number: str) -> EvaluationSet | None:

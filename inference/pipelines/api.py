@@ -69,8 +69,10 @@ class PipelineIn(StrictMixin, serializers.Serializer[Any]):
     name = serializers.CharField(max_length=writing.MAX_NAME_LENGTH)
     description = serializers.CharField(max_length=writing.MAX_DESCRIPTION_LENGTH, default="", allow_blank=True)
     visibility = serializers.ChoiceField(choices=Pipeline.Visibility.choices, default=Pipeline.Visibility.PRIVATE)
-    spec = serializers.DictField(required=False, allow_null=True, default=None, help_text="Its first version.")
-    layout = serializers.DictField(required=False, allow_null=True, default=None, help_text="Where steps stand.")
+    spec = serializers.DictField(
+        required=False, allow_null=True, default=None, help_text="Content of the first version."
+    )
+    layout = serializers.DictField(required=False, allow_null=True, default=None, help_text="Positions of the steps.")
 
 
 class PipelineChangeIn(StrictMixin, serializers.Serializer[Any]):

@@ -14,8 +14,12 @@ from inference.pipelines.models import StepApproval
 
 
 def tabs() -> list[Tab]:
-    """Return the tab of the pipelines."""
-    return [Tab("pipelines", _("Pipelines"), reverse("pipelines:list"), Action.JOBS_VIEW)]
+    """Return the tabs of pipelines, their runs and the approvals that these request."""
+    return [
+        Tab("pipelines", _("Pipelines"), reverse("pipelines:list"), Action.JOBS_VIEW, order=10),
+        Tab("pipelines", _("Runs"), reverse("pipelines:runs-list"), Action.JOBS_VIEW, order=20, icon="play"),
+        Tab("pipelines", _("Approvals"), reverse("pipelines:approvals-list"), Action.JOBS_VIEW, order=30, icon="check"),
+    ]
 
 
 def count_approvals(user: User) -> int:

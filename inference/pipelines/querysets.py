@@ -118,6 +118,9 @@ class StepApprovalQuerySet(OwnedQuerySet):
             return super().visible_to(user)
         return self.filter(Q(people=user) | Q(step_run__run__owner=user)).distinct()
 
+    def for_list(self) -> Self:
+        return self.select_related("step_run__run__pipeline").prefetch_related("people", "answers")
+
     def put_to(self, user: User) -> Self:
         """Those that this person may answer, or might have."""
         return self.filter(people=user)

@@ -23,13 +23,17 @@ from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, Step
 
 class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):
     version = serializers.IntegerField(
-        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
+        min_value=1,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Version number; the newest version if omitted.",
     )
     parameters = serializers.DictField(default=dict)
     limit = serializers.IntegerField(
         min_value=1, max_value=runs.MAX_AT_ONCE, default=runs.LIMIT, help_text="Steps and items at once."
     )
-    fail_fast = serializers.BooleanField(default=False, help_text="Begin nothing more once a step has failed.")
+    fail_fast = serializers.BooleanField(default=False, help_text="Start no further step once a step has failed.")
     use_cache = serializers.BooleanField(default=True, help_text="Take results of earlier runs where nothing changed.")
 
 
@@ -78,7 +82,7 @@ class StepIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class RetryIn(StepIn):
-    use_cache = serializers.BooleanField(default=True, help_text="false: do all of it anew.")
+    use_cache = serializers.BooleanField(default=True, help_text="false: run the step again without cached results.")
 
 
 class StepAnswerIn(StrictMixin, serializers.Serializer[Any]):

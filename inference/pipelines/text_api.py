@@ -28,7 +28,7 @@ class TextIn(StrictMixin, serializers.Serializer[Any]):
 
 class SpecOut(serializers.Serializer[Any]):
     spec = serializers.DictField(help_text="In its canonical form.")
-    layout = serializers.DictField(allow_null=True, help_text="Where steps stand; null: the text says nothing of it.")
+    layout = serializers.DictField(allow_null=True, help_text="Positions of the steps; null: the text contains none.")
 
 
 class SpecToWriteIn(StrictMixin, serializers.Serializer[Any]):

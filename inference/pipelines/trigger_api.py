@@ -67,7 +67,7 @@ class TriggerOut(OutMixin, serializers.ModelSerializer[PipelineTrigger]):
 
 
 class TriggerMadeOut(TriggerOut):
-    secret = serializers.CharField(help_text="Of a webhook: told now and never again.")
+    secret = serializers.CharField(help_text="Secret of a webhook; shown only in this response.")
 
     class Meta(TriggerOut.Meta):
         fields = [*TriggerOut.Meta.fields, "secret"]

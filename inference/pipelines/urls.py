@@ -1,10 +1,12 @@
 from django.urls import URLPattern, path
 
-from inference.pipelines import text_views, trigger_views, views
+from inference.pipelines import list_views, text_views, trigger_views, views
 
 app_name = "pipelines"
 urlpatterns: list[URLPattern] = [
     *views.PipelinePages.urls(),
+    *list_views.RunPages.urls(),
+    *list_views.ApprovalPages.urls(),
     path("new/", views.new, name="new"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/edit/", views.edit, name="edit"),

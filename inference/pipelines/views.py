@@ -19,6 +19,7 @@ from accounts.models import User
 from accounts.services import named_secrets
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages
 from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.pipelines import (
@@ -52,8 +53,15 @@ class PipelinePages(ObjectPages[Pipeline]):
         Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
         Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
         anchor="pipeline",
+        bulk=(
+            bulk.delete(
+                "/api/v1/pipelines/0/",
+                _("Versions and triggers are deleted; jobs of runs are kept."),
+                needs=Action.JOBS_SUBMIT,
+            ),
+        ),
     )
-    region, layout, title = "pipelines", "wide", _("Pipelines")
+    region, art, layout, title = "pipelines", "pipeline", "wide", _("Pipelines")
     lead = _("Steps from data to a deployed model, run manually, by schedule or on events.")
     filter_label, no_match_text = _("Filter pipelines"), _("No pipeline matches this filter.")
     empty_text = _("No pipelines yet. Define the steps from data to a deployed model, and run them automatically.")

@@ -15,7 +15,7 @@ SHOWN = 200
 
 VERBS = {
     "model_version_made": _("created a version of"),
-    "model_changed": _("changed"),
+    "model_changed": _("changed the model"),
     "model_card_changed": _("edited the model card of"),
     "model_stage_moved": _("moved the stage of a version of"),
     "model_alias_moved": _("moved an alias of"),

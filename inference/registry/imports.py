@@ -92,6 +92,15 @@ def import_model(
     return import_jobs.submit(queued=queued, **fields)
 
 
+def submit_job(*, user: User, brought: ModelSource, **fields: Any) -> ModelTask:
+    """Queue a job that creates a version of the files, whatever their size."""
+    if brought.torch:
+        return model_jobs.convert(
+            user=user, bring=brought.bring, suffix=brought.torch, label=brought.origin.label, **fields
+        )
+    return import_jobs.submit(user=user, bring=brought.bring, origin=brought.origin, **fields)
+
+
 def check(
     *, user: User, name: str | None = None, task: str = "", layout: str = "", pixels: str = "", resize: str = ""
 ) -> None:

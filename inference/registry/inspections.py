@@ -127,6 +127,19 @@ def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
     return decode_checked(lambda: replies.decode_trial(reply))
 
 
+def of_detection(work: Path) -> tuple[ModelContents, Files | None]:
+    """Contents of the files that were brought into the folder `work`; of an ONNX file without model.json, its facts.
+
+    Raises:
+        ModelRefused, Invalid, ArchiveRefused: everything that is wrong.
+        TooSlow: it was not done within the bounds of a request.
+    """
+    reply = _import(work, inspection.DETECTION, NOTHING, REQUEST)
+    content = decode_checked(lambda: replies.decode_found(reply, work / FILES))
+    files = decode_checked(lambda: replies.decode_files(reply["files"])) if reply.get("files") else None
+    return content, files
+
+
 def of_outputs(folder: Path) -> ModelContents:
     """Contents of what a job of the platform left in a folder; no runtime opens it.
 

@@ -17,7 +17,13 @@ from datasets.models import DatasetVersion
 from inference.kit.task_kinds import TASKS
 from inference.registry import task_labels
 from inference.registry.formats.folder import WEIGHTS
-from inference.registry.querysets import ModelAliasQuerySet, ModelQuerySet, ModelTaskQuerySet, ModelVersionQuerySet
+from inference.registry.querysets import (
+    ModelAliasQuerySet,
+    ModelImportQuerySet,
+    ModelQuerySet,
+    ModelTaskQuerySet,
+    ModelVersionQuerySet,
+)
 from workers.core.models import Job
 
 
@@ -200,3 +206,29 @@ class ModelTask(models.Model):
 
     def __str__(self) -> str:
         return self.job.name
+
+
+class ModelImport(models.Model):
+    """Files of a model that wait until a user confirms how they are read; removed with the confirmation."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    name = models.CharField(_("name"), max_length=100, blank=True)  # of a new model
+    model = models.ForeignKey(Model, models.CASCADE, null=True, blank=True, related_name="+")  # that gets a version
+    origin = models.JSONField(default=dict)  # source, job, attempt and label, as in registration.Origin
+    torch = models.CharField(max_length=10, blank=True)  # suffix of a PyTorch archive, which only a job opens
+    declared = models.JSONField(default=dict)  # what the user entered
+    contents = models.JSONField(default=dict)  # task and number of classes, of files that describe themselves
+    trial = models.ForeignKey(ModelTask, models.SET_NULL, null=True, blank=True, related_name="imports")
+    created_at = models.DateTimeField(default=now)
+
+    objects = ModelImportQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.name or str(self.model)
+
+    @property
+    def folder(self) -> Path:
+        return Path(settings.DATA_ROOT) / "models" / "imports" / str(self.pk)

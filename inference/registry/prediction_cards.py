@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,11 @@ MASK_SIDE = 320  # longest side of a drawn mask
 MASK_ALPHA = 140
 
 
-def card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
+def card(line: Line, colors: Mapping[int, str], *, placed: bool) -> dict[str, Any]:
     """Return what is drawn of the predictions of an image, and their summary.
 
     Args:
-        places: id of a class → its place, which gives its colour.
+        colors: id of a class → its color.
         placed: the answers lie somewhere on the picture.
     """
     shown = line["predictions"][:MAX_SHAPES]
@@ -38,34 +38,42 @@ def card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
         "path": line["path"],
         "width": line["width"],
         "height": line["height"],
-        "boxes": [] if masked else list(_boxes(shown, line)),
-        "outlines": list(_outlines(shown)),
+        "boxes": [] if masked else list(_boxes(shown, line, colors)),
+        "outlines": list(_outlines(shown, colors)),
         "dots": [
             {"d": f"M{x:g} {y:g}h0", "word": name}
             for prediction in shown
             for name, (x, y) in prediction_shapes.points_of(prediction).items()
         ],
-        "overlay": _overlay(masked, line, places) or _heat(shown),
+        "overlay": _overlay(masked, line, colors) or _heat(shown),
         "said": summarize(line, placed=placed),
     }
 
 
-def _boxes(shown: Sequence[dict[str, Any]], line: Line) -> Iterator[dict[str, str]]:
+def _boxes(shown: Sequence[dict[str, Any]], line: Line, colors: Mapping[int, str]) -> Iterator[dict[str, str]]:
     for prediction in shown:
         box = prediction_shapes.box_of(prediction, line["width"], line["height"])
         if box and not prediction_shapes.rings_of(prediction):
             x1, y1, x2, y2 = box
-            yield {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}", "word": _label(prediction)}
+            corner = {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}"}
+            yield corner | {"word": _label(prediction), "color": _color(prediction, colors)}
 
 
-def _outlines(shown: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
+def _outlines(shown: Sequence[dict[str, Any]], colors: Mapping[int, str]) -> Iterator[dict[str, str]]:
     for prediction in shown:
         if rings := prediction_shapes.rings_of(prediction):
             path = "".join(
                 "M" + "L".join(f"{x:g} {y:g}" for x, y in zip(ring[0::2], ring[1::2], strict=True)) + "Z"
                 for ring in rings
             )
-            yield {"d": path, "word": _label(prediction)}
+            yield {"d": path, "word": _label(prediction), "color": _color(prediction, colors)}
+
+
+def _color(prediction: dict[str, Any], colors: Mapping[int, str]) -> str:
+    """Return the color of a class; classes that are not listed have the default one of their number."""
+    number = prediction.get("class_id")
+    number = number if isinstance(number, int) else 0
+    return colors.get(number) or class_colors.default_at(number)
 
 
 def _label(prediction: dict[str, Any]) -> str:
@@ -90,7 +98,7 @@ def summarize(line: Line, *, placed: bool) -> str:
     return _label(first)
 
 
-def _overlay(masked: Sequence[dict[str, Any]], line: Line, places: dict[int, int]) -> str:
+def _overlay(masked: Sequence[dict[str, Any]], line: Line, colors: Mapping[int, str]) -> str:
     """Return the masks of an image as one PNG, smaller than the image; "" if there is none."""
     if not masked:
         return ""
@@ -100,8 +108,7 @@ def _overlay(masked: Sequence[dict[str, Any]], line: Line, places: dict[int, int
     for prediction in masked:
         covered = _mask(prediction_shapes.mask_of(prediction, line) or {}, line)
         if covered is not None:
-            index = places.get(prediction.get("class_id", 0), 0)
-            pixels[covered[::step, ::step]] = (*class_colors.rgb_of(index), MASK_ALPHA)
+            pixels[covered[::step, ::step]] = (*class_colors.rgb_of(_color(prediction, colors)), MASK_ALPHA)
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
     return base64.b64encode(out.getvalue()).decode()

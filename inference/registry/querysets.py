@@ -43,8 +43,8 @@ class ModelVersionQuerySet(OwnedQuerySet):
     shared = ("inference.model", "model")
 
     def for_list(self) -> Self:
-        """With the model, its owner, the self-test and the aliases."""
-        return self.select_related("model__owner", "self_test").prefetch_related("aliases")
+        """With the model, its owner, the self-test, the training data and the aliases."""
+        return self.select_related("model__owner", "self_test", "dataset_version").prefetch_related("aliases")
 
     def in_use(self) -> Self:
         """Versions that may be used for something new: those that are not archived."""
@@ -65,6 +65,10 @@ class ModelAliasQuerySet(ModelVersionQuerySet):
 
 class ModelTaskQuerySet(OwnedQuerySet):
     owner_path = "job__owner"
+
+
+class ModelImportQuerySet(OwnedQuerySet):
+    """Imports that wait for a confirmation; each is its owner's alone."""
 
 
 class JobRowQuerySet(OwnedQuerySet):

@@ -46,9 +46,18 @@ def unfinished(rows: Any) -> list[tuple[object, object]]:
     return [(row, row.job.owner) for row in rows.unfinished().select_related("job__owner")]
 
 
-def users_of(version: ModelVersion) -> list[str]:
-    """Return texts that name the services, jobs and trainings that need the files of a version, with their owners."""
-    users = [holder.text % {"name": name, "owner": owner} for holder in HOLDERS for name, owner in holder.rows(version)]
+def users_of(version: ModelVersion, *, except_for: tuple[object, object] | None = None) -> list[str]:
+    """Return texts that name the services, jobs and trainings that need the files of a version, with their owners.
+
+    Args:
+        except_for: name and owner of one of them that does not count.
+    """
+    users = [
+        holder.text % {"name": name, "owner": owner}
+        for holder in HOLDERS
+        for name, owner in holder.rows(version)
+        if (name, owner) != except_for
+    ]
     owner = version.model.owner
     return users + [
         _("training job %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}

@@ -11,7 +11,7 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField
 from aiplatform.lib.titles import TITLE
 from datasets.models import Upload
-from inference.registry import cards
+from inference.registry import cards, class_colors
 from inference.registry.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
 from inference.registry.selftest.models import SelfTest
@@ -92,12 +92,13 @@ class ModelEditIn(serializers.Serializer):
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
     packages_pictures = serializers.BooleanField(
         required=False,
-        help_text="Packages carry up to two pictures of the dataset, for the self-test of devices.",
+        help_text="Packages contain up to two images of the dataset for the self-test of devices.",
     )
     card = serializers.DictField(
         child=serializers.CharField(allow_blank=True, trim_whitespace=False),
         required=False,
-        help_text="Parts of the card: purpose, data, limits (Markdown), licence, contact. Others stay.",
+        help_text="Sections of the model card: purpose, data, limits (Markdown), licence, contact. Omitted "
+        "sections are unchanged.",
     )
 
 
@@ -115,6 +116,7 @@ class ModelVersionOut(OutMixin, serializers.ModelSerializer):
     model_name = serializers.CharField(source="model.name", read_only=True)
     aliases: Any = serializers.SlugRelatedField("name", many=True, read_only=True)
     self_test = serializers.SerializerMethodField()
+    classes = serializers.SerializerMethodField()
 
     class Meta:
         model = ModelVersion
@@ -124,6 +126,12 @@ class ModelVersionOut(OutMixin, serializers.ModelSerializer):
             "code_label", "stage", "stage_reason", "stage_at", "aliases", "parent", "parent_label", "teacher",
             "teacher_label", "storage_path", "self_test", "created_at",
         ]  # fmt: skip
+
+    @extend_schema_field(serializers.JSONField(help_text="Each with `id`, `name` and `color`."))
+    def get_classes(self, version: ModelVersion) -> list[dict[str, Any]]:
+        """The color is that of the dataset that the version learned from."""
+        colors = class_colors.for_model(version)
+        return [item | {"color": colors[item["id"]]} for item in version.classes]
 
     @extend_schema_field(SelfTestOut(allow_null=True))
     def get_self_test(self, version: ModelVersion) -> dict[str, Any] | None:
@@ -173,19 +181,19 @@ class MeasureIn(serializers.Serializer):
     cpus = serializers.FloatField(required=False, min_value=0.1, max_value=256)
     gpus = serializers.IntegerField(required=False, min_value=0, max_value=1)
     device_model = serializers.CharField(
-        required=False, max_length=100, allow_blank=True, help_text="Which model of card; it asks for one."
+        required=False, max_length=100, allow_blank=True, help_text="GPU model; one GPU is requested."
     )
 
 
 class HardwareSpeedOut(serializers.Serializer):
     """A kind of hardware, and the medians of what its devices and nodes measured, for display."""
 
-    hardware = serializers.CharField(help_text="The card that ran it, else the processor.")
+    hardware = serializers.CharField(help_text="GPU that it was measured on, otherwise the CPU.")
     machine = serializers.CharField()
     threads = serializers.IntegerField()
     provider = serializers.CharField()
     devices = serializers.IntegerField(help_text="Edge devices that timed themselves.")
     nodes = serializers.ListField(child=serializers.CharField(), help_text="Nodes of the cluster.")
-    p50_ms = serializers.FloatField(help_text="Of one picture.")
+    p50_ms = serializers.FloatField(help_text="For one image.")
     p95_ms = serializers.FloatField()
     memory_mib = serializers.FloatField(allow_null=True)

@@ -88,7 +88,7 @@ def model_card(request: SignedInRequest, pk: int) -> HttpResponse:
         with errors_shown_on(form):
             cards.write(model=model, by=request.user, card=form.cleaned_data)
             return redirect("inference:model-detail", pk)
-    texts = {"title": _("GPU"), "lead": _("Information that users need before they use the model.")}
+    texts = {"title": _("Model card"), "lead": _("Information that users need before they use the model.")}
     return _form(request, model, form, texts)
 
 

@@ -16,19 +16,30 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
+from aiplatform import env
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from aiplatform.lib.zips import send_zip
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages
 from aiplatform.objects.tables import Column, MainColumn, Table
-from inference.registry import cards, hardware_speeds, imports, model_jobs, model_page, packages, task_labels
+from inference.registry import (
+    cards,
+    class_colors,
+    hardware_speeds,
+    imports,
+    model_jobs,
+    model_page,
+    packages,
+    task_labels,
+)
 from inference.registry import registration as registry
 from inference.registry.composition.views import parts_of
 from inference.registry.filters import ModelFilters
 from inference.registry.forms import ModelEditForm
 from inference.registry.import_forms import BringForm, UploadForm, VersionForm
-from inference.registry.import_trials import trials
-from inference.registry.models import Model, ModelAlias, ModelTask, ModelVersion
+from inference.registry.import_trials import drafts, trials
+from inference.registry.models import Model, ModelAlias, ModelImport, ModelTask, ModelVersion
 from inference.registry.selftest import self_tests
 from inference.registry.torch_export import exports
 from inference.registry.uploads import on_disk
@@ -62,6 +73,11 @@ class ModelPages(ObjectPages[Model]):
         Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
         Column(_("Actions"), template="inference/_model_download.html", kind="actions"),
         libraries="inference sample",
+        bulk=(
+            bulk.delete(
+                "/api/v1/models/0/", _("All versions are deleted. Models in use are kept."), needs=Action.MODELS_MANAGE
+            ),
+        ),
     )
     region, art, title = "models", "models", _("Models")
     lead = _("Trained and imported models by version, with their lineage.")
@@ -95,7 +111,11 @@ def model_upload(request: SignedInRequest) -> HttpResponse:
             return _page_of(_import_model(request, form))
     else:
         check_valid_fields(form, imports.check, user=request.user)
-    return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
+    return render(request, "inference/model_upload.html", _form_context(form), status=422 if form.errors else 200)
+
+
+def _form_context(form: BringForm) -> dict[str, Any]:
+    return {"form": form, "max_upload": env.MAX_UPLOAD_BYTES, "kept": form.kept_upload()}
 
 
 @needs(Action.MODELS_VIEW)
@@ -113,6 +133,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = shared | speed | {
         "data": visible_data,
         "job_url": _job_url(request, chosen),
+        "class_colors": class_colors.for_model(chosen) if chosen else {},
         "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
         "hardware": hardware_speeds.for_version(chosen) if chosen else [],
         "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
@@ -121,7 +142,6 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             for part in cards.FIELDS
             if written[part.name]
         ],
-        "form": VersionForm(user=request.user),
         **(_self_test(request, chosen) | _torch(chosen) | model_page.sections(request, chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
         "declared_task": task_names.get(chosen.facts.get("declared_task", "")) if chosen else "",
@@ -162,21 +182,25 @@ def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
     return kinds.get(job.kind).url(job) if type(job).objects.visible_to(request.user).filter(pk=job.pk).exists() else ""
 
 
-@require_POST
 @needs(Action.MODELS_MANAGE)
 def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     """Add a version to one's own model."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    form = VersionForm(request.POST, request.FILES, user=request.user)
+    form = VersionForm(request.POST or None, request.FILES or None, user=request.user)
     if form.is_valid():
         with errors_shown_on(form):
             return _page_of(_import_model(request, form, model=model))
-    return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
+    context = _form_context(form) | {"model": model}
+    return render(request, "inference/version_upload.html", context, status=422 if form.errors else 200)
 
 
-def _import_model(request: SignedInRequest, form: BringForm, **fields: Any) -> ModelVersion | ModelTask:
-    """Import the model of a valid form; returns a version, or the job that will create it."""
+def _import_model(request: SignedInRequest, form: BringForm, **fields: Any) -> ModelVersion | ModelTask | ModelImport:
+    """Import the model of a valid form; returns a version, the job that will create it, or an import to confirm."""
     values, declared = form.cleaned_data, form.declared()
+    if not form.is_complete:
+        brought = _source(request, values)
+        target = fields or {"name": values["name"]}
+        return drafts.create(user=request.user, brought=brought, **target)
     fields |= form.about() | {"user": request.user, "declared": declared}
     with ExitStack() as open_files:
         bring: Callable[..., ModelVersion | ModelTask] = imports.import_model
@@ -186,10 +210,18 @@ def _import_model(request: SignedInRequest, form: BringForm, **fields: Any) -> M
         if values["file"]:
             archive, filename = open_files.enter_context(on_disk(values["file"]))
             return bring(brought=imports.from_upload(archive, filename, declared, tried=form.is_trial), **fields)
-        return bring(brought=imports.from_path(request.user, values["path"], values["job"]), **fields)
+        return bring(brought=_source(request, values), **fields)
 
 
-def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:
+def _source(request: SignedInRequest, values: dict[str, Any]) -> imports.ModelSource:
+    if (upload := values["upload_id"]) is not None:
+        return imports.from_upload(upload.file, upload.filename, tried=True)
+    return imports.from_path(request.user, values["path"], values["job"])
+
+
+def _page_of(made: ModelVersion | ModelTask | ModelImport) -> HttpResponse:
+    if isinstance(made, ModelImport):
+        return redirect("inference:model-import", made.pk)
     if isinstance(made, ModelTask):
         return redirect("workers:job", made.job_id)
     return HttpResponseRedirect(f"{reverse('inference:model-detail', args=[made.model_id])}?version={made.number}")

@@ -98,8 +98,8 @@ class ServiceDetailOut(ServiceOut):
     """One service, with the best score threshold for requests."""
 
     best_score = serializers.SerializerMethodField(
-        help_text="Lowest score of an answer that its page begins with: the best (F1) of the newest evaluation of "
-        "its version; null: as the model says."
+        help_text="Initial score threshold of the page: the one with the best F1 in the newest evaluation of the "
+        "version; null: the default of the model."
     )
 
     class Meta(ServiceOut.Meta):
@@ -114,7 +114,7 @@ class ServiceIn(ResourcesIn):
     """A service to make and start."""
 
     name = serializers.CharField(
-        max_length=50, default="", allow_blank=True, validators=[TITLE], help_text="Empty: the model's."
+        max_length=50, default="", allow_blank=True, validators=[TITLE], help_text="If empty, the name of the model."
     )
     model_version = VersionField(to_use=True)
     description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
@@ -125,7 +125,9 @@ class ServiceIn(ResourcesIn):
     max_delay_ms = serializers.FloatField(min_value=0, max_value=1000, required=False, default=2.0)
     limits = ServiceLimitsIn(required=False, default=dict)
     share_process = serializers.BooleanField(
-        required=False, default=False, help_text="With other services of yours that ask the same of the machines."
+        required=False,
+        default=False,
+        help_text="Share one process with your other endpoints that request the same resources.",
     )
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     max_runtime_s = None  # type: ignore[assignment]  # a service runs until it is stopped

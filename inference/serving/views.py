@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,13 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import FORM, POST, ObjectPages, action, page
 from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.evaluation import thresholds
 from inference.evaluation.thresholds import BestScore
 from inference.kit.task_kinds import TASKS
+from inference.registry import class_colors
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints, host_assignment, model_swaps, withdrawal
 from inference.serving.addresses import is_shared
@@ -54,8 +57,17 @@ class ServicePages(ObjectPages[Service]):
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         Column(_("Actions"), template="inference/_service_buttons.html", kind="actions"),
         libraries="sample",
+        bulk=(
+            bulk.stop(
+                "/api/v1/services/0/stop/",
+                _("Requests are refused until the endpoint is started again."),
+                when="not row.job.is_final",
+                owned=bulk.OWNED,
+                needs=Action.SERVICES_MANAGE,
+            ),
+        ),
     )
-    region, art, title = "services", "models", _("Endpoints")
+    region, art, title = "services", "rocket", _("Endpoints")
     lead = _("Deployed models with an address: for images, or for the Open Inference Protocol.")
     filter_label, no_match_text = _("Filter endpoints"), _("No endpoint matches.")
     empty_text = _("No endpoints yet. Deploy a model to get an address for requests.")
@@ -79,6 +91,7 @@ class ServicePages(ObjectPages[Service]):
             "service": service,
             "version": version,
             "task_pages": TASKS[version.task].pages if version and version.can_be_evaluated else None,
+            "class_colors": json.dumps(class_colors.for_model(version)) if version else "",
             "withdrawn": withdrawal.why_not(service),
             "address": _origin(request) + service.url,
             "own": is_own,

@@ -17,6 +17,8 @@ from inference.registry.task_labels import NONE
 from inference.registry.training_data import AUTO
 from training.catalog import param_labels
 from training.catalog.metric_labels import word
+from workers.core.models import Job
+from workers.jobs import summaries
 
 register = template.Library()
 
@@ -28,6 +30,12 @@ FITTINGS = {"stretch": _("stretch"), "letterbox": _("pad")}
 def task_word(task: str | None) -> Any:
     """The name of a task → its word."""
     return dict(task_labels.choices()).get(task or "", NONE)
+
+
+@register.filter
+def phase_steps(job: Job) -> list[summaries.PhaseStep]:
+    """The phases of a job that runs."""
+    return summaries.phase_steps(job)
 
 
 @register.filter(name="markdown")

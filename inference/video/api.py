@@ -88,7 +88,7 @@ class VideoIn(ModelJobIn):
     places = serializers.JSONField(
         required=False, default=dict,
         help_text='{"lines": [{"name", "points": [[x, y], [x, y]]}], "zones": [{"name", "points", "loiter_s"}]}; '
-        "points are shares of the picture's sides, 0..1.",
+        "points are fractions of the image sides, 0..1.",
     )  # fmt: skip
     classes = serializers.ListField(
         child=serializers.CharField(max_length=100), required=False, default=list, max_length=1000,
@@ -98,11 +98,11 @@ class VideoIn(ModelJobIn):
     max_rate = serializers.FloatField(
         required=False, allow_null=True, default=None, help_text="Maximum frames per second."
     )
-    film = serializers.BooleanField(required=False, default=True, help_text="Whether an annotated film is made.")
+    film = serializers.BooleanField(required=False, default=True, help_text="Whether an annotated video is written.")
     interval_s = serializers.FloatField(required=False, default=analyses.INTERVAL_S)
     still_s = serializers.FloatField(
         required=False, default=analyses.STILL_S,
-        help_text="Seconds after which a stream that shows the same picture, or black, is told; 0: never.",
+        help_text="Seconds after which a frozen or black stream is reported; 0: never.",
     )  # fmt: skip
     webhook_url = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it

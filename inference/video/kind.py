@@ -12,8 +12,11 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy
 
 from aiplatform.lib import addresses
+from aiplatform.lib.class_colors import rgb_of
 from aiplatform.lib.files import write_json
 from inference.evaluation.jobs.kind import ModelJobKind
+from inference.registry import class_colors
+from inference.registry.models import ModelVersion
 from inference.registry.run_code import copy_code
 from inference.serving import endpoints
 from inference.video import analyses, events, streams
@@ -21,6 +24,7 @@ from inference.video.models import VideoAnalysis
 from workers.core.kinds import Capabilities, Launch
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
+from workers.core.states import JobPhase
 from workers.execution import handing_over
 
 LIVE = Capabilities(pause=False, suspend=True, finish=True, restore=True)  # a camera does not wait
@@ -35,6 +39,11 @@ def _copy_addresses(run: RunDir) -> None:
         (above / "__init__.py").touch()
 
 
+def _colors(version: ModelVersion) -> dict[str, tuple[int, int, int]]:
+    """Return red, green and blue of each class, as the program draws them."""
+    return {str(number): rgb_of(color) for number, color in class_colors.for_model(version).items()}
+
+
 class VideoKind(ModelJobKind):
     """`python -m inference.video.watcher` with a version, of a video."""
 
@@ -47,6 +56,7 @@ class VideoKind(ModelJobKind):
     hint = gettext_lazy("Track and count objects")
     icon = "video"
     order = 74
+    phases = (JobPhase.LOADING, JobPhase.PREDICTING)
     section = "endpoints"
     about_restore = gettext_lazy("Continues after the last finished segment of the video.")
     holder_text = gettext_lazy("video analysis %(name)s of %(owner)s")
@@ -58,7 +68,7 @@ class VideoKind(ModelJobKind):
             self.refuse_launch()
         copy_code(run, "kit", *self.packages)
         _copy_addresses(run)
-        write_json(run.params, analysis.params)
+        write_json(run.params, analysis.params | {"colors": _colors(version)})
         argv, env = self.argv, {"AIP_MODEL_DIR": str(version.path)}
         if video is not None:
             env |= {"AIP_VIDEO": str(video.path)}

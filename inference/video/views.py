@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.downloads import send_file
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages, action, page
 from aiplatform.objects.tables import Column, Table
 from inference.evaluation.jobs.pages import CREATED, MODEL, NAME, OWNER, STATE, ModelJobPages
@@ -36,14 +37,17 @@ class VideoPages(ModelJobPages[VideoAnalysis]):
     prefilled = ("model_version", "video")
     source = Column(_("Video"), "row.source_label", sort="source", css="wrap-any")
     event_count = Column(_("Events"), 'row.summary.events|default_if_none:"–"|default:"–"', kind="num")
-    table = Table(NAME, STATE, source, MODEL, event_count, OWNER, CREATED)
-    region, title = "videos", _("Video analytics")
+    stop_text = _("Counts so far are kept.")
+    table = Table(
+        NAME, STATE, source, MODEL, event_count, OWNER, CREATED,
+        bulk=(bulk.stop("/api/v1/videos/0/stop/", stop_text),), row_name="row.job.name",
+    )  # fmt: skip
+    region, art, title = "videos", "video", _("Video analytics")
     lead = _("A detector analyzes a video: it tracks moving objects and counts those that cross lines and enter zones.")
     filter_label, no_match_text = _("Filter videos"), _("No video matches.")
     empty_text = _("No videos yet. Upload one and choose a detector to track objects.")
     new_title, list_template = _("Analyze video"), "inference/video_list.html"
     form_lead = _("Detects and tracks objects in each frame, reports events and draws them.")
-    stop_text = _("Counts so far are kept.")
     form_template = "inference/video_new.html"
     detail_template, live_template = "inference/video_detail.html", "inference/_video_counts.html"
 
@@ -116,8 +120,13 @@ class VideoFilePages(ObjectPages[VideoFile]):
         Column(_("Owner"), "row.owner", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         Column(_("Actions"), template="inference/_video_file_buttons.html", kind="actions", css="nowrap"),
+        bulk=(
+            bulk.delete(
+                "/api/v1/video-files/0/", _("Analyses of these videos are kept."), needs=Action.EVALUATIONS_SUBMIT
+            ),
+        ),
     )
-    region, art, confirms_name = "video-files", "search", False
+    region, art, confirms_name = "video-files", "video", False
     title, lead = _("Uploaded videos"), _("Videos are kept until they are deleted, so that they can be analyzed again.")
     filter_label, no_match_text = _("Filter videos"), _("No video matches.")
     empty_text = _("No videos yet. Upload a video when you start an analysis.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 from django.db import Error, connection, transaction
@@ -11,12 +13,13 @@ from django.utils import timezone, translation
 
 from accounts.models import AuditEntry
 from accounts.models.audit import AppendOnly
-from accounts.presentation import audit_facts
+from accounts.presentation import audit_facts, audit_sentences
 from accounts.services import audit, audit_triggers, roles
 from tests.conftest import signed_in
 from tests.factories import people
 
 pytestmark = pytest.mark.postgres
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def verbs():
@@ -206,7 +209,93 @@ def test_audit_trail_reads_as_sentences_with_links_to_who_and_what(olga, alice, 
     assert "disabled the account rosa" in said
     assert f'<a href="/people/{number}/">' not in page
     assert "signed in olga" not in said
-    assert re.search(r'<time datetime="[^"]+" data-ago title="\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+">', page)
+    assert re.search(r'<time [^>]+ data-moment="UTC" title="just now \(UTC\)">\d{4}-\d\d-\d\d \d\d:\d\d:\d\d<', page)
+
+
+#: Actions whose label names the object, and those of users who are the object themselves.
+NAMED = {"all_alarms_silenced", "all_alarms_silence_ended", "edge_key_rotated", "trail_exported"}
+ITSELF = {"signed_in", "signed_out", "recovery_code_used", "registered"}
+
+
+def said(actor, verb, target, reader, **facts):
+    entry = audit.record(actor, verb, target, **facts)
+    audit_sentences.add_display([entry], reader=reader)
+    return audit_sentences.sentence(entry)
+
+
+@pytest.mark.parametrize(("language", "own"), [("en", "their own"), ("zh-hans", "自己")])
+def test_every_audit_action_is_a_sentence_with_actor_and_object(olga, alice, language, own):
+    facts = {"cluster": "default", "name": "laptop"}
+    wrong = []
+    with translation.override(language):
+        for verb in [name for name, _label in audit.verb_choices()]:
+            about = said(olga, verb, alice, olga, **facts)
+            itself = said(alice, verb, alice, olga, **facts)
+            unknown = said(None, verb, alice, olga, **facts)
+            if not (about.startswith("olga ") and about.count("alice") == 1) or "–" in about:
+                wrong.append((verb, about))
+            if not itself.startswith("alice ") or not (own in itself or itself.count("alice") == 2 or verb in ITSELF):
+                wrong.append((verb, itself))
+            if unknown.split(maxsplit=1)[0] not in {"System", "Anonymous", "系统", "匿名访客"}:
+                wrong.append((verb, unknown))
+
+    assert not wrong
+
+
+def test_every_audit_action_of_the_sources_has_an_object():
+    """Calls of `audit.record` name an object, unless the label of the action does."""
+    calls, without = 0, []
+    for room in ("accounts", "workers", "datasets", "annotation", "training", "inference"):
+        sources = {path: path.read_text() for path in (ROOT / room).rglob("*.py")}
+        for path, text in sources.items():
+            tree = ast.parse(text) if "audit.record" in text else ast.Module([], [])
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in ("audit.record", "audit.record_refusal"):
+                    calls += 1
+                    if len(node.args) < 3 and ast.literal_eval(node.args[1]) not in NAMED:
+                        without.append((path.name, node.lineno))
+
+    assert calls > 90
+    assert not without
+
+
+@pytest.mark.parametrize(
+    ("verb", "target", "sentence"),
+    [
+        ("sign_in_failed", None, "Anonymous failed to sign in as an unknown user"),
+        ("token_unknown", "/api/v1/me/", "Anonymous used an unknown API token at /api/v1/me/"),
+        ("edge_key_rotated", None, "System rotated the key that signs releases to edge devices"),
+        ("cluster_member_added", "anna", "System added anna to the cluster default"),
+    ],
+)
+def test_audit_action_without_an_actor_names_a_visitor_or_the_platform(olga, verb, target, sentence):
+    assert said(None, verb, target, olga, cluster="default") == sentence
+
+
+def test_audit_actions_on_ones_own_account_read_as_such(olga, alice):
+    secret = said(alice, "secret_added", alice, olga, name="WANDB_API_KEY")
+    password = said(alice, "password_changed", alice, olga)
+    other = said(olga, "password_changed", alice, olga)
+
+    assert secret == "alice stored their own secret WANDB_API_KEY"
+    assert password == "alice changed their own password"
+    assert other == "olga changed the password of alice"
+
+
+def test_filter_of_audit_actions_has_no_placeholder():
+    labels = dict(audit.verb_choices())
+
+    assert labels["cluster_member_added"] == "added … to the cluster …"
+    assert not [label for label in labels.values() if "%" in label or "–" in label]
+
+
+def test_audit_log_names_who_changed_a_cluster_of_a_user(olga, alice, as_olga, cluster):
+    form = {"roles": [alice.roles.get().pk], "clusters": []}
+    as_olga.post(f"/people/{alice.pk}/rights/", form)
+    as_olga.post(f"/people/{alice.pk}/rights/", form | {"clusters": [cluster.pk]})
+
+    rows = AuditEntry.objects.filter(verb__startswith="cluster_member").values_list("verb", "actor", "target")
+    assert set(rows) == {("cluster_member_removed", "olga", "alice"), ("cluster_member_added", "olga", "alice")}
 
 
 def test_audit_trail_asks_once_for_each_kind_of_thing(olga, alice, bob, as_olga, django_assert_max_num_queries):

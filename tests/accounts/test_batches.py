@@ -8,12 +8,14 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.timezone import now
 
+from accounts.access import clusters
 from accounts.access.permissions import USER
 from accounts.models import PeopleImport, Role, User
 from accounts.services import batches, people, roles
 from aiplatform.lib.errors import Invalid
 from tests.conftest import signed_in
 from tests.factories import people as cast
+from workers.core.models import VirtualCluster
 
 pytestmark = pytest.mark.postgres
 
@@ -50,9 +52,25 @@ def test_a10_account_batch_is_made_in_the_background_and_reported(
     rosa, wei = User.objects.get(username="rosa"), User.objects.get(username="li.wei")
     assert (rosa.must_change_password, rosa.email) == (True, "rosa@example.org")
     assert wei.nickname == "李伟"
-    assert {role.name for role in wei.roles.all()} == {"User", "Annotation person"}
+    assert {role.name for role in wei.roles.all()} == {"User", "Annotator"}
     page = as_olga.get(f"/people/file/{batch.pk}/")
     assert [row.get("said") for row in page.context["rows"]] == ["", "The name “alice” is already in use.", ""]
+
+
+def test_account_batch_takes_the_columns_of_the_table_of_new_users(olga, cluster):
+    other = VirtualCluster.objects.create(name="other")
+    batch = begin(
+        olga,
+        "Display name,Username,Role,Cluster\nRosa,rosa,Annotator,other\n,tom,,\n,uwe,,moon\n",
+        chosen=[cluster.pk],
+    )
+    batches.run(batch.pk)
+
+    batch.refresh_from_db()
+    rosa, tom = User.objects.get(username="rosa"), User.objects.get(username="tom")
+    assert (rosa.nickname, rosa.roles.get().name, tom.nickname) == ("Rosa", "Annotator", "tom")
+    assert (clusters.ids_for_user(rosa), clusters.ids_for_user(tom)) == ([other.pk], [cluster.pk])
+    assert batch.report[2] == {"made": None, "said": "No cluster is named “moon”."}
 
 
 def test_a10_account_batch_first_passwords_are_strong_unique_and_said_once(olga, as_olga):

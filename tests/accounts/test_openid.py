@@ -11,7 +11,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.utils.timezone import now
 
-from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN, USER
+from accounts.access.permissions import ANNOTATOR, SYSTEM_ADMIN, USER
 from accounts.models import AuditEntry, Identity, Role, User
 from accounts.services import account_deletion, registration, second_factor
 from tests.factories import people as cast
@@ -303,19 +303,28 @@ def test_openid_does_not_enter_a_deleted_account_again(there, client, olga):
 
 def test_openid_roles_follow_the_providers_groups_and_others_stay(there, client, settings, olga):
     settings.OIDC_ROLE_CLAIM, settings.OIDC_ROLES = "groups", {"lab": USER, "ops": SYSTEM_ADMIN, "x": "missing"}
-    cast.user("anna", role=ANNOTATION_PERSON)
+    cast.user("anna", role=ANNOTATOR)
     cast.user("bob")
     there.person["groups"] = ["lab", "ops", "x"]
     arrive(client, there)
     grace = User.objects.get(username="grace")
     had = set(grace.roles.values_list("name", flat=True))
-    grace.roles.add(Role.objects.get(name=ANNOTATION_PERSON))
+    grace.roles.add(Role.objects.get(name=ANNOTATOR))
 
     there.person["groups"] = "lab"
     arrive(Client(), there)
 
     assert had == {USER, SYSTEM_ADMIN}
-    assert set(grace.roles.values_list("name", flat=True)) == {USER, ANNOTATION_PERSON}
+    assert set(grace.roles.values_list("name", flat=True)) == {USER, ANNOTATOR}
+
+
+def test_openid_roles_may_have_the_former_name_of_a_preset_role(there, client, settings, olga):
+    settings.OIDC_ROLE_CLAIM, settings.OIDC_ROLES = "groups", {"labelers": "Annotation person"}
+    there.person["groups"] = ["labelers"]
+
+    arrive(client, there)
+
+    assert User.objects.get(username="grace").roles.get().name == ANNOTATOR
 
 
 def test_c06_openid_does_not_take_the_last_administrators_role(there, client, settings):

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from accounts.access import clusters
-from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
+from accounts.access.permissions import ANNOTATOR, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.models import ApiToken, Role, User, UserGroup
 from accounts.services import people, roles, tokens
 from aiplatform.lib.errors import DomainError
@@ -37,9 +37,7 @@ def test_rights_hold_from_the_next_request(alice, as_alice, as_olga):
 
 def test_groups_give_their_roles(alice):
     alice.roles.clear()
-    group = roles.create_group(
-        name="labelers", description="d", roles=[role(ANNOTATION_PERSON)], members=[alice], by=None
-    )
+    group = roles.create_group(name="labelers", description="d", roles=[role(ANNOTATOR)], members=[alice], by=None)
     alice.forget_actions()
     assert alice.can(Action.ANNOTATION_ANNOTATE)
 
@@ -94,7 +92,7 @@ def test_people_list_searches_and_filters(as_olga, alice, bob, anna):
         return {person.username for person in as_olga.get(f"/people/?{query}").context["page"].rows}
 
     assert shown("q=ali") == {"alice"}
-    assert shown(f"role={role(ANNOTATION_PERSON).pk}") == {"anna"}
+    assert shown(f"role={role(ANNOTATOR).pk}") == {"anna"}
     assert shown("role=none") == set()
     assert as_olga.get("/people/?q=%00").status_code == 400
 
@@ -156,7 +154,7 @@ def test_c07_api_token_for_reading_may_only_read(alice, client):
 
 def test_c07_api_token_shrinks_with_its_owners_role(alice, client):
     _token, secret = tokens.issue(user=alice, name="w")
-    alice.roles.set([role(ANNOTATION_PERSON)])
+    alice.roles.set([role(ANNOTATOR)])
 
     body = client.get("/api/v1/me/", headers={"Authorization": f"Bearer {secret}"}).json()
 

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from rest_framework.test import APIClient
 
 from accounts.access import sharing
-from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
+from accounts.access.permissions import ANNOTATOR, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.models import Role, User, UserGroup
 from accounts.services import people, roles, shares
 from aiplatform.lib.errors import Invalid, NotAllowed, NotFound
@@ -46,7 +46,7 @@ NAMES = ("ann", "ben", "cem", "dao")
 GROUPS = ("lab", "shop")
 LOOKER = "Looker"
 ROLES = {
-    **{name: frozenset(PRESET_ROLES[name]) for name in (SYSTEM_ADMIN, USER, ANNOTATION_PERSON)},
+    **{name: frozenset(PRESET_ROLES[name]) for name in (SYSTEM_ADMIN, USER, ANNOTATOR)},
     LOOKER: frozenset({Action.OVERVIEW_VIEW, Action.SELF_MANAGE, Action.ANNOTATION_VIEW, Action.DATASETS_VIEW}),
 }
 KINDS: dict[str, Any] = {"dataset": Dataset, "model": Model, "project": AnnotationProject}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from io import StringIO
+from time import time
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,6 +14,7 @@ from django.utils.timezone import now
 from accounts.access import clusters
 from accounts.models import ApiToken, OneTimeLink, User
 from accounts.services import links, passwords, tokens
+from accounts.sign_in import proof
 from accounts.views import sign_in as sign_in_page
 from aiplatform.lib.errors import DomainError
 from tests.conftest import signed_in
@@ -229,6 +231,68 @@ def test_first_password_must_be_changed_before_anything_else(alice, client):
     assert page["Location"] == "/account/password/"
     assert (api.status_code, api.json()["code"]) == (403, "password_change_needed")
     assert token.status_code == 403
+
+
+@pytest.fixture
+def temporary(alice):
+    passwords.change(user=alice, password="a first phrase", must_change=True)
+    return alice
+
+
+def test_first_password_is_not_asked_for_again_in_the_session_that_signed_in_with_it(temporary, client):
+    sign_in(client, password="a first phrase")
+    page = client.get("/account/password/")
+    same = client.post("/account/password/", {"password": "a first phrase"})
+    weak = client.post("/account/password/", {"password": "123"})
+    done = client.post("/account/password/", {"password": "another long phrase"})
+
+    assert list(page.context["form"].fields) == ["password"]
+    assert "This is a temporary password. Set your own." in page.content.decode()
+    assert same.context["form"].errors == {"password": ["This is the temporary password. Choose another one."]}
+    assert set(weak.context["form"].errors) == {"password"}
+    assert done.url == "/"
+    temporary.refresh_from_db()
+    assert temporary.check_password("another long phrase")
+    assert not temporary.must_change_password
+    assert client.get("/").status_code == 200
+    assert list(client.get("/account/password/").context["form"].fields) == ["current", "password", "again"]
+    assert client.post("/account/password/", {"password": "a third long phrase"}).status_code == 422
+
+
+def test_first_password_is_asked_for_again_later_and_in_other_sessions(temporary, client, monkeypatch):
+    sign_in(client, password="a first phrase")
+    other = signed_in(temporary)
+    monkeypatch.setattr(proof, "time", lambda: time() + proof.VALID_S)
+
+    for browser in (client, other):
+        page = browser.get("/account/password/")
+        bare = browser.post("/account/password/", {"password": "another long phrase"})
+        wrong = browser.post("/account/password/", {"current": "guess", "password": "another long phrase"})
+        assert list(page.context["form"].fields) == ["current", "password"]
+        assert (set(bare.context["form"].errors), set(wrong.context["form"].errors)) == ({"current"}, {"current"})
+    right = {"current": "a first phrase", "password": "another long phrase"}
+    assert client.post("/account/password/", right).status_code == 302
+
+
+def test_first_password_of_one_person_proves_nothing_for_another(temporary, bob, client):
+    sign_in(client, password="a first phrase")
+    session = client.session
+    proved = session[proof.KEY]
+    passwords.change(user=bob, password="bobs first phrase", must_change=True)
+    other = signed_in(bob)
+    session = other.session
+    session[proof.KEY] = proved
+    session.save()
+
+    assert proved["user"] == temporary.pk
+    assert other.post("/account/password/", {"password": "another long phrase"}).status_code == 422
+
+
+def test_sign_in_with_an_own_password_proves_nothing_later(alice, client):
+    sign_in(client)
+    User.objects.filter(pk=alice.pk).update(must_change_password=True)
+
+    assert client.post("/account/password/", {"password": "another long phrase"}).status_code == 422
 
 
 def test_passwords_check_refuses_weak_ones_with_reasons(alice):

@@ -153,14 +153,14 @@ def test_training_that_is_refused_keeps_the_code_it_came_with(as_alice, asked):
 
 def test_file_that_came_with_a_refused_form_is_asked_for_again_unless_the_form_keeps_it(as_alice, asked):
     again = "data-choose-again"
-    model = {"name": "a/b", "visibility": "private", "file": SimpleUploadedFile("cells.onnx", b"x")}
+    video = {"name": "a/b", "file": SimpleUploadedFile("cells.mp4", b"x")}
 
-    lost, none_chosen = (as_alice.post("/models/new/", sent) for sent in (model, {**model, "file": ""}))
+    lost, none_chosen = (as_alice.post("/videos/new/", sent) for sent in (video, {**video, "file": ""}))
     own = {"preset": "own", "code_archive": archive(train="x = 1"), "start_file": "train.py", "name": "a/b"}
     kept = as_alice.post("/training/new/", asked | own)
 
     assert (lost.status_code, none_chosen.status_code, kept.status_code) == (422, 422, 422)
-    assert "the browser has lost “cells.onnx”" in lost.content.decode()
+    assert "the browser has lost “cells.mp4”" in lost.content.decode()
     assert again not in none_chosen.content.decode()
     assert again not in kept.content.decode()
 
@@ -241,13 +241,12 @@ def test_person_with_a_taken_name_a_wrong_address_and_a_weak_password(olga, alic
     with pytest.raises(DomainError) as refused:
         accounts.create(**sent, by=olga)
     answer = client.post("/api/v1/users/", sent | {"roles": []}, content_type="application/json")
-    page = client.post(
-        "/people/new/", {"at": "0", "count": "1", "go": "next", "p0-username": "alice", "p0-email": "nowhere"}
-    )
+    row = {"u-0-username": "alice", "u-0-email": "nowhere", "u-0-password": "123", "u-0-role": "none"}
+    page = client.post("/people/new/", {"u-TOTAL_FORMS": "1", "u-INITIAL_FORMS": "0", **row})
 
     assert [one.blamed for one in refused.value.every] == ["email", "password", "username"]
     assert {"username", "email"} <= set(answer.json()["errors"])
-    assert set(page.context["wizard"].forms[0].errors) == {"username", "nickname", "email"}
+    assert set(page.context["table"].forms[0].errors) == {"username", "email", "password", "role"}
 
 
 def test_registration_says_what_is_wrong_and_never_whose_name_is_taken(alice):
@@ -267,13 +266,12 @@ def test_group_and_role_with_taken_names(olga, client):
     with pytest.raises(DomainError) as refused:
         roles.create(name="mine", actions=["fly", "dig"], by=olga)
     page = client.post(f"/people/groups/{group.pk}/", {"name": "Administrators", "description": ""})
-    step = client.post("/people/roles/new/", {"at": "0", "go": "next", "n-name": "mine"})
+    new = client.post("/people/roles/new/", {"name": "mine", "set": "own"})
 
     assert [one.blamed for one in refused.value.every] == ["actions", "name"]
     assert "dig, fly" in refused.value.message
     assert {"roles", "description"} <= set(page.context["form"].errors)
-    assert step.context["wizard"].at == 0
-    assert set(step.context["wizard"].forms[0].errors) == {"name"}
+    assert set(new.context["form"].errors) == {"name", "actions"}
 
 
 def test_cluster_with_a_taken_name_and_too_many_cards_of_each_kind(olga, client):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import brotli
@@ -15,6 +17,7 @@ from django.urls import Resolver404, resolve
 from django.utils import translation
 
 from aiplatform import env
+from aiplatform.frame import navigation
 from aiplatform.lib import guides
 from aiplatform.lib.problems import problem
 from aiplatform.pages.help import reference, site
@@ -72,9 +75,60 @@ def test_site_is_built_again_only_after_a_change(help_folder):
     pages_of_today = {language: reference.generated_pages(language) for language in build.LANGUAGES}
 
     assert not build.build_site(help_folder)
-    assert build.source_digest(pages_of_today) == site.current_version(help_folder)
+    version = site.current_version(help_folder)
+    assert version.startswith(build.source_digest(pages_of_today) + "-")
     pages_of_today["en"]["glossary.md"] += "another term"
-    assert build.source_digest(pages_of_today) != site.current_version(help_folder)
+    assert not version.startswith(build.source_digest(pages_of_today))
+
+
+def test_forced_build_replaces_no_folder_that_is_served(tmp_path, monkeypatch):
+    from aiplatform.pages.help import build
+
+    monkeypatch.setattr(site, "root", lambda: tmp_path)
+    monkeypatch.setattr(build, "_build_language", _write_page)
+    assert build.build_site(tmp_path)
+    first = site.find_file("index.html")
+    assert build.build_site(tmp_path, is_forced=True)
+
+    second = site.find_file("index.html")
+    assert first.path != second.path
+    assert first.path.read_text() == second.path.read_text()
+
+
+def test_builds_at_the_same_time_wait_for_each_other(tmp_path, monkeypatch):
+    from aiplatform.pages.help import build
+
+    at_once = []
+
+    def slow(name, target, pages):
+        at_once.append(len(list(tmp_path.glob("draft-*"))))
+        time.sleep(0.1)  # pause: others would begin meanwhile
+        _write_page(name, target, pages)
+
+    monkeypatch.setattr(build, "_build_language", slow)
+    with ThreadPoolExecutor(3) as pool:
+        built = list(pool.map(lambda _number: build.build_site(tmp_path), range(3)))
+
+    assert sorted(built) == [False, False, True]
+    assert at_once == [1, 1]
+
+
+def _write_page(_name, target, _pages):
+    target.mkdir(exist_ok=True)
+    (target / "index.html").write_text("<h1>Help</h1>")
+
+
+def test_site_that_could_not_be_read_once_is_found_by_the_next_request(tmp_path, monkeypatch):
+    monkeypatch.setattr(site, "root", lambda: tmp_path)
+    (tmp_path / site.CURRENT).symlink_to("version")
+    before = site.find_file("index.html")
+    (tmp_path / "version").mkdir()
+    (tmp_path / "version" / site.MANIFEST).write_text(
+        json.dumps({"index.html": {"digest": "", "immutable": False, "encodings": []}})
+    )
+
+    assert before is None
+    assert site.find_file("index.html") is not None
 
 
 def test_broken_link_fails_the_build_and_keeps_the_site(tmp_path, monkeypatch):
@@ -156,6 +210,13 @@ def test_every_guide_exists_in_the_languages_that_it_is_linked_in(help_folder):
                 address = guides.help_url(f"{path}17/")
             assert site.find_file(f"{address.removeprefix('/help/')}index.html"), (path, address)
         assert is_page(path) or is_page(f"{path}17/"), path
+
+
+def test_every_page_of_the_navigation_has_a_guide():
+    paths = {path for tab in navigation.all_tabs() for path in (tab.path, *tab.also)} - {"/"}
+
+    assert len(paths) > 30
+    assert {path for path in paths if guides.guide_of(path) == ""} == set()
 
 
 def test_help_link_of_the_frame_leads_to_the_guide_of_the_page(rf):

@@ -12,8 +12,11 @@ from accounts.models import Role
 from accounts.models.people import Guide
 from aiplatform.pages.home.sections import SECTIONS, Section
 from datasets.models import Dataset
+from inference.evaluation.home import best_models
+from inference.evaluation.models import Evaluation
+from inference.kit.task_kinds import TASKS as SERVED_TASKS
 from inference.registry.models import Model
-from tests.factories import work
+from tests.factories import datasets, models, work
 from training.runs.models import TrainingJob
 from workers.core.models import Device, Job, Node
 
@@ -134,7 +137,25 @@ def test_result_has_its_key_metric_and_curve(alice, as_alice, cluster):
     (row,) = shown(as_alice)["results"]["rows"]
 
     assert (row.metric, row.subject) == ("AP50 0.910", "cells v1")
-    assert row.line == "2.0,22.0 48.0,12.0 94.0,2.0"
+    assert row.line == "2,22.0 48,12.0 94,2.0"
+
+
+def test_best_model_of_a_dataset_is_that_of_the_test_split(alice, cluster, tmp_path):
+    data = datasets.version(datasets.dataset(alice, "cells"))
+    model = models.model_version(alice, tmp_path, name="net")
+    key = SERVED_TASKS["detection"].pages.headline[0]
+    for split, value in (("", 1.0), ("test", 0.7), ("train", 1.0), ("val", 0.8), ("test", 0.6)):
+        Evaluation.objects.create(
+            job=work.job(alice, cluster, state="succeeded", kind="evaluation", name="e"), model_version=model,
+            version=data, split=split, task="detection", metrics={key: value}, published_attempt=1,
+        )  # fmt: skip
+
+    (best,) = best_models(alice)["rows"]
+    Evaluation.objects.filter(split="test").delete()
+    (second,) = best_models(alice)["rows"]
+
+    assert "0.700" in best.metric
+    assert "0.800" in second.metric
 
 
 def test_registered_section_is_shown_to_those_with_its_action_only(as_alice, as_anna):

@@ -14,11 +14,10 @@ from aiplatform.pages.sample.models import SampleProject
 from datasets.models import Dataset, DatasetVersion, Import
 from inference.registry.models import Model, ModelVersion
 from inference.serving.models import Service
+from tests.aiplatform.sample_steps import COUNTS, advance, answer, end_training
 from tests.factories import datasets, models, work
 from training.runs.models import TrainingJob
 from workers.core.models import Job
-
-COUNTS = {"train": 4, "val": 2, "test": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -29,29 +28,6 @@ def _few_images(monkeypatch):
 @pytest.fixture
 def node(db):
     return work.node(cores=4)
-
-
-def advance(project: SampleProject) -> SampleProject:
-    creation.advance(project.pk)
-    project = SampleProject.objects.get(pk=project.pk)
-    assert project.holder == ""
-    return project
-
-
-def end_training(project: SampleProject, tmp_path, state: str = "succeeded") -> ModelVersion | None:
-    """Let the training of the project end, with its model in the registry where it completed."""
-    Job.objects.filter(pk=project.job_id).update(state=state, ended_at=now())
-    if state != "succeeded":
-        return None
-    version = models.model_version(project.user, tmp_path, name=project.job.name)
-    ModelVersion.objects.filter(pk=version.pk).update(job=project.job_id, source=ModelVersion.Source.TRAINING)
-    return version
-
-
-def answer(project: SampleProject) -> None:
-    """Let the endpoint of the project run and respond."""
-    Job.objects.filter(pk=project.service.job_id).update(state="running", attempt_number=1)
-    Service.objects.filter(pk=project.service_id).update(ready_attempt=1)
 
 
 @pytest.fixture
@@ -319,19 +295,3 @@ def test_endpoint_that_stopped_before_it_responded_is_started_again(alice, clust
     assert advance(project).state == "ready"
     assert Service.objects.count() == 1
     assert TrainingJob.objects.count() == 1
-
-
-def test_images_that_cannot_be_imported_fail_the_project_and_are_generated_again(alice, cluster, node, monkeypatch):
-    monkeypatch.setattr(creation.imports, "run", lambda pk: Import.objects.update(state="failed", error="Disk full."))
-    project = advance(creation.start(alice))
-    assert (project.state, str(project.message)) == (
-        "failed",
-        "The import of the sample dataset failed. See its report.",
-    )
-
-    monkeypatch.undo()
-    monkeypatch.setattr(data, "COUNTS", COUNTS)
-    creation.start(alice)
-
-    assert advance(project).version.splits == COUNTS
-    assert Dataset.objects.visible_to(alice).count() == 1

@@ -27,7 +27,6 @@ EXCEPTIONS = (
     "keys: one chart each; axis: step, time or epoch",  # fields of a panel
     "Endpoints respond at",  # paths
     "Chooses one of two branches by the parameters of the run",  # preset == “hog”
-    "generated metrics",  # drawings of people, a dataset
 )
 #: Longer words that contain a word that is not used.
 COMPOUNDS = {"人员": ("运维人员", "被拍摄的人员"), "机器": ("机器学习",)}

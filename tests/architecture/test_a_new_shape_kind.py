@@ -113,7 +113,7 @@ def test_registered_kind_stands_in_the_dataset_version_and_its_gallery(api, alic
     assert [(entry["attributes"], entry["area"]) for entry in stored] == [
         ({"shape": "point", "rings": [[5, 6], [7, 8]]}, 0)
     ]
-    assert '<path class="hue-1 is-open" d="M3,6a2,2 0 1,0 4,0a2,2 0 1,0 -4,0"/>' in page
+    assert '<path color="#4353d6" class="is-open" d="M3,6a2,2 0 1,0 4,0a2,2 0 1,0 -4,0"/>' in page
 
 
 def test_registered_kind_judges_its_own_shapes(api, point, task, edits):

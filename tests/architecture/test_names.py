@@ -76,12 +76,25 @@ def test_unclear_names_do_not_increase():
     assert len(unclear["docstrings"]) <= MAX_DOCSTRINGS, unclear["docstrings"]
 
 
+def descriptions() -> list[str]:
+    """Return the descriptions of fields and settings, which the reference of the API and of settings shows."""
+    return [
+        text
+        for path in modules("aiplatform", *APPS)
+        if "migrations" not in path.parts
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.keyword) and node.arg == "help_text" and isinstance(node.value, ast.Constant)
+        if isinstance(text := node.value.value, str)
+    ]
+
+
 def test_unclear_interface_texts_do_not_increase():
     catalogs = [
         polib.pofile(str(ROOT / "aiplatform/locale/zh_Hans/LC_MESSAGES" / name))
         for name in ("django.po", "djangojs.po")
     ]
     texts = [text for catalog in catalogs for entry in catalog for text in (entry.msgid, entry.msgid_plural) if text]
+    texts += descriptions()
 
     unclear = [text for text in texts if TEXT.search(re.sub(r"%\(\w+\)s", "", text))]
 

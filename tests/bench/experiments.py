@@ -36,7 +36,7 @@ DRAWN = """(enough) => new Promise((done) => {
 TABLE_DRAWN = "() => document.querySelectorAll('[data-rows] tr:not(.runs-gap)').length > 5"
 CHARTS_DRAWN = """() => {
   const charts = [...document.querySelectorAll('.compare-chart')];
-  const told = (chart) => chart.querySelector('.compare-told').textContent;
+  const told = (chart) => chart.querySelector('.chart-note').textContent;
   return charts.length > 0 && charts.every((chart) => chart.querySelector('canvas') && /\\d/.test(told(chart)));
 }"""
 

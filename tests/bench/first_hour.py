@@ -139,7 +139,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     page.wait_for_load_state("networkidle")
     person.choose(list(pictures))
     page.get_by_text("The upload is complete.").wait_for()
-    person.click(page.get_by_role("button", name=re.compile("^Create and check")))
+    person.click(page.get_by_role("button", name=re.compile("^Create$")))
     person.click(page.get_by_role("button", name=re.compile("Import .* image")))
     page.locator(".gallery .tile").first.wait_for()
 
@@ -183,7 +183,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     expect(over).to_be_visible(timeout=(minutes * 60 + 240) * 1000)
 
     person.begin("service")
-    person.click(page.get_by_role("link", name=re.compile("See the model|Try it")).first)
+    person.click(page.get_by_role("link", name="View model").first)
     person.click(page.get_by_role("link", name="Create endpoint").first)
     person.click(page.get_by_role("button", name="Start", exact=True))
     page.locator("input[type=file]").wait_for(state="attached")

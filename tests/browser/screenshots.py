@@ -1,4 +1,4 @@
-"""Make the screenshots of README and help site: `python -m tests.browser.screenshots [FOLDER]`, in about three minutes.
+"""Make the screenshots of README and help site: `python3 manage.py docs-shots [FOLDER]`, in about three minutes.
 
 Starts a platform on a throw-away folder, walks the main job in headless Chromium and keeps six pictures of
 1440×900. Few colours make them small; a picture above 200 KiB is refused.
@@ -43,10 +43,10 @@ def small(png: bytes) -> bytes:
     raise SystemExit("a picture does not fit into 200 KiB")
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("aiplatform/docs/site/en/assets"))
-    folder: Path = parser.parse_args().folder
+    folder: Path = parser.parse_args(argv).folder
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
 

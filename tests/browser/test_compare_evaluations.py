@@ -39,9 +39,9 @@ def test_evaluations_are_chosen_in_the_list_and_compared(
 ):
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto("/evaluations/")
-    act = page.locator("[data-compare-chosen]")
-    expect(act).to_be_disabled()
-    boxes = page.locator("input[name=evaluation]")
+    act = page.locator("[data-bulk-code=compare]")
+    expect(act).to_be_hidden()
+    boxes = page.locator("[data-select]")
     boxes.nth(0).check()
     expect(act).to_be_disabled()
     boxes.nth(1).check()

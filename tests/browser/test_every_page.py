@@ -12,6 +12,7 @@ from tests.inference import judged
 from tests.plain_routes import action_of, plain_routes
 
 PARTS = 4  # so that none takes as long as a test that hangs
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"  # observers of sizes run
 #: Lengthens every text of a page by 40 %, as a translation may; words keep their lengths.
 LONGER = """() => {
   const longer = (text) => {
@@ -89,6 +90,7 @@ def test_pages_are_accessible_and_fit(open_as, olga, things, accessible, fits, s
         page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")  # colours arrive
         hold("dark", accessible, rules=COLOUR_RULES)
         page.evaluate(LONGER)
+        page.evaluate(NEXT_FRAME)
         hold("longer texts", fits)
         shot(page, f"page{path.replace('/', '-')}{width}", full=True)
 

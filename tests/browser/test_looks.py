@@ -151,6 +151,7 @@ def test_training_form_follows_the_preset_and_the_dataset(open_as, alice):
     expect(page.locator("input[name=preset][value=detect]")).to_be_visible()
     page.locator("#id_version").select_option(index=1)
     expect(page.locator("input[name=preset][value=detect]")).to_be_hidden()
+    expect(page.locator("input[name=preset][value=detect]")).to_be_disabled()
     expect(page.locator("input[name=preset][value=hog_svm]")).to_be_visible()
 
 

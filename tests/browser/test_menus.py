@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils.timezone import now
 from playwright.sync_api import expect
 
-from accounts.models import ApiToken
+from accounts.models import ApiToken, Notification
 from accounts.services import notify, tokens
 from aiplatform.lib.wording import verbatim
 from tests.factories import models, work
@@ -42,6 +44,48 @@ def test_bell_opens_over_the_page_with_the_last_news_and_marks_them_as_read(
     expect(list_.get_by_role("button", name="Mark all as read")).to_have_count(0)
     list_.get_by_role("link", name=re.compile("cells-5")).click()
     page.wait_for_url("**/training/")
+
+
+def look_again(page) -> None:
+    with page.expect_response("**/notifications/bell/*"):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_toasts_show_nothing_that_came_before_a_new_window(open_as, alice):
+    tell(alice, "Training one completed")
+    first = open_as(alice)
+    first.goto("/account/")
+    first.evaluate("localStorage.setItem('aip.bell', '0')")  # the last visit was long ago
+    tell(alice, "Training two completed")
+    second = first.context.new_page()
+    second.goto("/account/")
+    look_again(second)
+    expect(second.locator(".toast")).to_have_count(0)
+
+    look_again(first)  # it came after this window was opened
+    expect(first.locator(".toast")).to_have_text(re.compile("Training two completed"))
+    tell(alice, "Training three completed")
+    look_again(second)
+    expect(second.locator(".toast")).to_have_text(re.compile("Training three completed"))
+    look_again(first)
+    expect(first.locator(".toast", has_text="three")).to_have_count(0)  # another window has shown it
+    third = first.context.new_page()
+    third.goto("/account/")
+    look_again(third)
+    expect(third.locator(".toast")).to_have_count(0)
+
+
+def test_toasts_of_the_next_page_show_only_what_came_a_moment_ago(open_as, alice):
+    page = open_as(alice)
+    page.goto("/account/")
+    tell(alice, "Training old completed")
+    Notification.objects.update(created_at=now() - timedelta(minutes=10))
+    tell(alice, "Training new completed")
+
+    with page.expect_response("**/notifications/bell/*"):
+        page.goto("/account/tokens/")
+
+    expect(page.locator(".toast")).to_have_text(re.compile("Training new completed"))
 
 
 def test_bell_says_as_a_toast_what_came_meanwhile_once(open_as, alice, shot):

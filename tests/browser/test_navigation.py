@@ -3,7 +3,7 @@
 import pytest
 
 from datasets.models import Dataset
-from tests.factories import work
+from tests.factories import datasets, work
 
 pytestmark = pytest.mark.browser
 
@@ -85,6 +85,26 @@ def test_palette_starts_a_training_on_a_dataset(open_as, alice):
     page.wait_for_url(f"**/training/new/?version={version.pk}")
 
 
+def test_palette_runs_nothing_of_an_earlier_text(open_as, alice):
+    page = open_as(alice)
+    page.goto("/datasets/")
+    page.keyboard.press("Control+k")
+    page.locator("#palette").get_by_text("Commands", exact=True).wait_for()
+    page.keyboard.type("dark")
+    page.get_by_role("option", name="Dark theme").wait_for()
+
+    page.route("**/search/**", lambda route: route.abort())
+    page.route("**/search*", lambda route: route.abort())
+    page.watch.allow("ERR_FAILED")
+    page.keyboard.type(" models")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)  # pause: nothing may happen
+
+    assert page.locator("html").get_attribute("data-theme") != "dark"
+    assert page.locator("#palette").is_visible()
+
+
 def test_palette_presses_the_dark_theme(open_as, alice):
     page = open_as(alice)
     page.goto("/datasets/")
@@ -114,6 +134,7 @@ def test_keys_open_entries_and_list_themselves(open_as, alice, accessible, shot)
 
 
 def test_keys_do_nothing_while_typing_and_once_switched_off(open_as, alice):
+    datasets.dataset(alice, "cells")
     page = open_as(alice)
     page.goto("/datasets/")
     page.locator("main input[name=q]").fill("g")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from accounts.access import sharing
 from accounts.models import User
-from accounts.services import links, roles
+from accounts.services import links, passwords, roles
 from datasets.models import Dataset
+from tests.browser.conftest import in_both_looks
 from tests.factories import people
 
 DOORS = ["/login/", "/register/"]
@@ -53,28 +55,6 @@ def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga,
         shot(page, f"people{path.replace('/', '-')}{'dark' if dark else 'light'}", full=True)
 
 
-@pytest.mark.parametrize(
-    ("path", "filled"),
-    [
-        ("/people/groups/new/", [{"Name": "lab", "Description": "People of the lab"}, {"User": True}]),
-        ("/people/roles/new/", [{"Name": "viewer"}, {"Description": "Looks at things"}]),
-    ],
-    ids=["group", "role"],
-)
-def test_wizard_steps_are_all_accessible(open_as, olga, accessible, fits, path, filled):
-    people.user("ulla")  # somebody with the preset role a group is given
-    page = open_as(olga, dark=True, width=390)
-    page.goto(path)
-    for number, fields in enumerate(filled, 2):
-        for label, value in fields.items():
-            field = page.get_by_label(label, exact=True)
-            field.check() if value is True else field.fill(value)
-        page.get_by_role("button", name="Next").click()
-        page.locator(f".steps li:nth-child({number})[aria-current=step]").wait_for()
-        accessible(page)
-        fits(page)
-
-
 def test_pages_in_chinese_fit_and_say_so(open_as, olga, fits):
     page = open_as(olga, language="zh-CN", width=390)
 
@@ -93,16 +73,10 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     admin.get_by_label("Repeat password").fill("a long enough phrase")
     admin.get_by_role("button", name="Create account and sign in").click()
     admin.get_by_role("link", name="Users", exact=True).click()
-    admin.get_by_role("link", name="New account").click()
-    admin.get_by_label("Username").fill("rosa")
-    admin.get_by_label("Display name").fill("Rosa")
-    admin.get_by_role("button", name="Next").click()
-    admin.get_by_label("User", exact=True).check()
-    admin.get_by_label("default").check()
+    admin.get_by_role("link", name="New users").click()
+    admin.get_by_label("Username 1").fill("rosa")
     accessible(admin)
-    admin.get_by_role("button", name="Next").click()
-    accessible(admin)
-    admin.get_by_role("button", name="Create account").click()
+    admin.get_by_role("button", name="Create 1 user").click()
     first = admin.locator("#first-password-1").inner_text()
     accessible(admin)
 
@@ -111,14 +85,43 @@ def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as,
     rosa.get_by_label("Username").fill("rosa")
     rosa.get_by_label("Password").fill(first)
     rosa.get_by_role("button", name="Sign in").click()
-    rosa.get_by_label("Current password").fill(first)
-    rosa.get_by_label("New password", exact=True).fill("my very own phrase")
-    rosa.get_by_label("Repeat new password").fill("my very own phrase")
-    rosa.get_by_role("button", name="Change password").click()
+    rosa.get_by_label("New password").fill("my very own phrase")
+    accessible(rosa)
+    rosa.get_by_role("button", name="Set password").click()
 
     rosa.get_by_role("heading", name="Home", exact=True).wait_for()
     assert rosa.get_by_role("link", name="Users", exact=True).count() == 0
     assert rosa.locator(".top-cluster").inner_text() == "default"
+
+
+@in_both_looks
+def test_first_sign_in_asks_once_for_a_password_that_can_be_shown(
+    open_as, alice, accessible, fits, shot, width, dark, language
+):
+    passwords.change(user=alice, password="a first phrase", must_change=True)
+    page = open_as(None, width=width, dark=dark, language=language)
+    page.watch.allow("status of 422")
+    page.goto("/login/")
+    page.locator("[name=username]").fill("alice")
+    page.locator("[name=password]").fill("a first phrase")
+    page.locator(".btn-primary").click()
+    field, button = page.locator("[name=password]"), page.locator("[data-reveal]")
+    field.fill("a first phrase")
+    accessible(page)
+    fits(page)
+    shot(page, f"first-sign-in-{width}")
+    page.locator(".btn-primary").click()
+    page.locator(".form-error").wait_for()
+    accessible(page)
+
+    field.fill("my very own phrase")
+    button.press("Enter")
+    assert field.get_attribute("type") == "text"
+    assert button.get_attribute("aria-pressed") == "true"
+    page.locator(".btn-primary").click()
+
+    page.wait_for_url(lambda url: "password" not in url)
+    assert User.objects.get(pk=alice.pk).check_password("my very own phrase")
 
 
 def test_people_list_filters_while_typing_and_keeps_it_in_the_address(open_as, olga, alice, bob):
@@ -226,14 +229,14 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     page.watch.allow("status of 422")
     page.goto("/people/file/")
     page.set_input_files("input[type=file]", table)
-    page.get_by_label("Annotation person").check()
+    page.get_by_label("Annotator").check()
 
     page.get_by_role("button", name="Create accounts").click()
 
     page.get_by_text("The first line must name the columns").wait_for()
     assert page.get_by_text("Choose the file again").count() == 0
     assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "people.csv"
-    assert page.get_by_label("Annotation person").is_checked()
+    assert page.get_by_label("Annotator").is_checked()
     shot(page, "people-file-refused")
     table.write_text("username,nickname\nrosa,Rosa\n")
     page.set_input_files("input[type=file]", table)
@@ -264,12 +267,13 @@ def test_model_form_keeps_the_file_when_its_name_is_refused(open_as, alice, shot
     page = open_as(alice, width=390, language="zh-CN")
     page.watch.allow("status of 422")
     page.goto("/models/new/")
-    page.set_input_files("#id_file", model)
+    page.set_input_files("[data-file]", model)
+    expect(page.locator("[data-submit]")).to_be_enabled()
     page.locator("input[name=name]").fill("a/b")
 
-    page.locator("form[data-keeps-files] .btn-primary").click()
+    page.locator("[data-submit]").click()
 
     page.locator(".form-error").first.wait_for()
-    assert page.locator("#id_file").evaluate("input => input.files[0].name") == "weights.onnx"
+    expect(page.locator("[data-upload] [data-name]")).to_have_text("weights.onnx")
     assert page.locator("input[name=name]").input_value() == "a/b"
     shot(page, "model-upload-refused-zh")

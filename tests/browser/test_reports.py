@@ -105,10 +105,15 @@ def test_report_is_read(open_as, alice, report, accessible, fits, shot, width, d
     shot(page, f"report-{width}-{'dark' if dark else 'light'}")
 
     for number in range(3):
-        page.locator("svg.rc").nth(number).scroll_into_view_if_needed()
+        page.locator(".report-chart, .report-panel:has(> .rc-frame)").nth(number).scroll_into_view_if_needed()
         page.mouse.wheel(0, 500)
         shot(page, f"report-{width}-{'dark' if dark else 'light'}-{number}")
 
+    chart = page.locator(".report-chart.is-live .chart-card").first
+    expect(chart.locator("canvas")).to_be_visible()
+    expect(page.locator(".report-chart.is-live svg.rc").first).to_be_hidden()  # it is for paper
+    accessible(page)
+    fits(page)
     page.keyboard.press("e")
     page.wait_for_url("**/edit/")
 

@@ -23,6 +23,7 @@ def test_training_form_requests_a_card_share_and_the_scheduler_answers(open_as, 
     page.goto("/training/new/")
     expect(page.get_by_text("Can start now on node1.")).to_be_visible()
 
+    page.get_by_text("Change", exact=True).click()
     page.get_by_label("GPU utilization").select_option(label="2/8 of a GPU, 4 GiB of its memory")
     page.get_by_text("More: memory, disk, priority, run time").click()
     page.get_by_label("Maximum memory").fill("2")
@@ -51,6 +52,8 @@ def test_resource_forms_are_accessible_and_fit(open_as, alice, machine, accessib
     for path in ("/training/new/", "/evaluations/new/", "/services/new/"):
         page.goto(path)
         expect(page.get_by_text("Can start now on node1.")).to_be_visible()
+        for change in page.locator(".training-change > summary").all():
+            change.click()
         page.get_by_text("More: memory, disk, priority, run time").click()
         assert not page.get_by_role("checkbox", name="Urgent").count()
         accessible(page)

@@ -125,6 +125,8 @@ def test_run_page_holds_notes_tags_and_figures(open_as, alice, many, accessible,
     Run.objects.create(owner=alice, parent=many[0], name="part one", state="running")
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto(f"/experiments/runs/{many[0].pk}/")
+    expect(page.locator(".compare-chart canvas").first).to_be_visible()
+    expect(page.locator(".chart-numbers strong").first).to_have_text(re.compile(r"^0\.\d+"))
     page.locator("#run-notes").fill("# Found\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")
     page.locator("[data-notes] button").click()
     expect(page.locator(".prose h3")).to_have_text("Found")

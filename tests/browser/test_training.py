@@ -65,7 +65,15 @@ def test_training_form_leads_from_data_to_a_queued_training(open_as, alice, mach
     page.get_by_label("Dataset", exact=True).select_option(
         label="digits v1 · 3 images · 2 classes · One class per image"
     )
-    expect(page.get_by_role("radio", name=re.compile("Image classifier"))).to_be_checked()
+    expect(page.get_by_role("radio", name=re.compile("^Image classification ResNet"))).to_be_checked()
+    expect(page.get_by_role("status").filter(has_text="4 presets fit the dataset")).to_have_count(1)
+    expect(page.get_by_role("radio", name=re.compile("^Object detection"))).to_have_count(0)  # folded
+    page.get_by_text("Other presets (6)").click()
+    reason = "Needs boxes, polygons or masks; this version has one class per image."
+    expect(page.get_by_role("radio", name=re.compile(f"^Object detection {reason}"))).to_be_disabled()
+    accessible(page)
+    shot(page, "training-fitting", full=True)
+    page.get_by_text("Change", exact=True).click()
     cards = page.get_by_role("spinbutton", name="GPUs")
     cards.fill("9")
     cards.press("Tab")
@@ -86,16 +94,76 @@ def test_training_form_refused_keeps_what_was_typed(open_as, alice, machine, acc
     page.goto("/training/new/")
     page.get_by_label("Name", exact=True).fill("two/words")
     page.get_by_label("Dataset", exact=True).select_option(index=1)
-    page.get_by_text("Parameters of Object detector").click()
-    page.get_by_label("Learning rate lr", exact=True).first.fill("50")
+    page.locator("[data-of=detect] summary").click()
+    page.get_by_label("Learning rate lr").first.fill("50")
     page.get_by_role("button", name="Start training").click()
 
     expect(page.get_by_text("Only letters, digits, spaces and _ . - + ( ); the first and")).to_be_visible()
     expect(page.get_by_text("lr must be a number from 1e-07 to 10.")).to_be_visible()
     expect(page.get_by_label("Name", exact=True)).to_have_value("two/words")
-    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    expect(page.locator("#id_detect__lr")).to_be_focused()  # the first error of the page
     accessible(page)
     shot(page, "training-refused", full=True)
+
+
+def test_training_form_marks_changed_parameters_and_resets_them(open_as, alice, machine, accessible, fits, shot):
+    factory.version(alice, "cells")
+    page = open_as(alice)
+    page.goto("/training/new/")
+    budget, summary = page.locator("#id_detect__budget_minutes"), page.locator("[data-of=detect] summary")
+
+    expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="2 h").click()
+    expect(budget).to_have_value("120")
+    expect(page.get_by_role("button", name="2 h")).to_have_attribute("aria-pressed", "true")
+    summary.click()
+    page.locator("#id_detect__lr").fill("0.02")
+    page.locator("#id_detect__amp").uncheck()
+    expect(summary).to_contain_text("2 changed")
+    expect(page.locator(".form-row:has(#id_detect__lr)")).to_contain_text("Default: 0.003")
+    accessible(page)
+    fits(page)
+    shot(page, "training-parameters", full=True)
+    page.get_by_role("button", name="Reset Learning rate", exact=True).click()
+
+    expect(page.locator("#id_detect__lr")).to_have_value("0.003")
+    expect(page.locator("#id_detect__lr")).to_be_focused()
+    expect(summary).to_contain_text("1 changed")
+
+
+def test_training_form_opens_what_an_error_is_in(open_as, alice, machine, shot):
+    factory.version(alice, "cells")
+    page = open_as(alice)
+    page.watch.allow("status of 422")
+    page.goto("/training/new/")
+    page.get_by_label("Dataset", exact=True).select_option(index=1)
+    page.get_by_text("Change", exact=True).click()
+    page.locator("#id_cpus").fill("0")
+    page.get_by_text("Change", exact=True).click()
+    page.get_by_role("button", name="Start training").click()
+
+    expect(page.locator(".form-row.has-error #id_cpus")).to_be_focused()
+    expect(page.locator("[data-of=detect] .form-grid").first).to_be_hidden()
+    shot(page, "training-error-in-resources", full=True)
+
+
+def test_training_form_works_without_scripts(open_as, alice, machine, fits, shot):
+    version = factory.version(alice, "cells")
+    page = open_as(alice, java_script_enabled=False)
+    page.goto(f"/training/new/?version={version.pk}")
+
+    expect(page.locator("#id_detect__budget_minutes")).to_be_visible()
+    expect(page.get_by_label("Entry point")).to_be_visible()
+    expect(page.get_by_role("heading", name="Image classification", exact=True)).to_be_visible()
+    expect(page.locator("[data-values-of]").first).to_be_hidden()
+    fits(page)
+    shot(page, "training-no-script", full=True)
+    page.get_by_role("radio", name=re.compile("^Image tagging")).check()
+    page.locator("#id_tag__budget_minutes").fill("3")
+    page.get_by_role("button", name="Start training").click()
+
+    training = TrainingJob.objects.get()
+    assert (training.preset, training.params["budget_minutes"]) == ("tag", 3.0)
 
 
 def test_training_form_shows_the_fields_of_own_code(open_as, alice, machine, accessible, fits, shot):
@@ -105,7 +173,7 @@ def test_training_form_shows_the_fields_of_own_code(open_as, alice, machine, acc
     page.get_by_role("radio", name=re.compile("Custom code")).check()
 
     expect(page.get_by_label("Entry point")).to_be_visible()
-    expect(page.get_by_text("Parameters of Object detector")).to_be_hidden()
+    expect(page.locator("[data-of=detect] summary")).to_be_hidden()
     accessible(page)
     shot(page, "training-own-code", full=True)
 

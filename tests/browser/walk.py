@@ -89,17 +89,14 @@ class Walk:
         expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible(timeout=PATIENCE_MS)
         for own, name, role, cluster in (
             (self.alice, "alice", "User", True),
-            (self.anna, "anna", "Annotation person", False),
+            (self.anna, "anna", "Annotator", False),
         ):
             page.goto("/people/new/")
-            page.get_by_label("Username").fill(name)
-            page.get_by_label("Display name").fill(name.title())
-            page.get_by_role("button", name="Next").click()
-            page.get_by_label(role, exact=True).check()
-            if cluster:
-                page.get_by_label("default").check()
-            page.get_by_role("button", name="Next").click()
-            page.get_by_role("button", name="Create account").click()
+            page.get_by_label("Username 1").fill(name)
+            page.get_by_label("Display name 1").fill(name.title())
+            page.get_by_label("Role 1").select_option(role)
+            page.get_by_label("Cluster 1").select_option("default" if cluster else "–")
+            page.get_by_role("button", name="Create 1 user").click()
             self._enter(own, name, page.locator("#first-password-1").inner_text().strip())
         self.seen(page, "account-made")
 
@@ -109,24 +106,19 @@ class Walk:
         page.get_by_label("Username").fill(name)
         page.get_by_label("Password", exact=True).fill(first)
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_label("Current password").fill(first)
-        page.get_by_label("New password", exact=True).fill(PASSWORD + name)
-        page.get_by_label("Repeat new password").fill(PASSWORD + name)
-        page.get_by_role("button", name="Change password").click()
+        page.get_by_label("New password").fill(PASSWORD + name)
+        page.get_by_role("button", name="Set password").click()
         page.wait_for_url(lambda url: "password" not in url)
 
     # --- 3. data comes in
 
-    def bring_in(self, name: str, archive: Path, *, annotated: bool) -> None:
+    def bring_in(self, name: str, archive: Path) -> None:
         page = self.alice
         page.goto("/datasets/new/")
         page.get_by_label("Name").fill(name)
-        page.get_by_label("Description").fill("Handwritten digits on grounds")
-        if annotated:
-            page.get_by_label("Yes").check()
         page.set_input_files("[data-file]", str(archive))
         expect(page.get_by_text("The upload is complete.")).to_be_visible(timeout=PATIENCE_MS)
-        page.get_by_role("button", name="Create and check data").click()
+        page.get_by_role("button", name="Create", exact=True).click()
         take = page.get_by_role("button", name=re.compile("Import .* image|import the rest"))
         expect(take).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "import-report")
@@ -213,8 +205,7 @@ class Walk:
         choice.select_option(label=label)
         expect(page.get_by_text("Can start now")).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "training-new")
-        page.get_by_text("Parameters of Object detector").click()
-        page.locator("[data-of=detect] summary", has_text="Advanced").click()
+        page.locator("[data-of=detect] summary").click()
         for name, value in self.params.items():
             page.locator(f"[name=detect__{name}]").fill(value)
         page.locator("[name=detect__show_steps]").check()
@@ -285,7 +276,7 @@ class Walk:
         page.goto("/tasks/")
         self.seen(page, "tasks")
         page.locator("tr", has_text="Endpoint").get_by_role("checkbox").check()
-        page.get_by_role("button", name="Stop selected").click()
+        page.locator("[data-bulk-code=stop]").click()
         page.locator("dialog[open]").get_by_role("button", name="Stop", exact=True).click()
         for _ in range(60):
             page.goto("/tasks/?state=stopped")
@@ -297,8 +288,8 @@ class Walk:
     def all(self) -> None:
         """The whole story."""
         self.people()
-        self.bring_in("Digits", self.archive, annotated=True)
-        self.bring_in("Plain digits", self.plain, annotated=False)
+        self.bring_in("Digits", self.archive)
+        self.bring_in("Plain digits", self.plain)
         self.annotate()
         self.train()
         self.evaluate()

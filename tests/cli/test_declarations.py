@@ -15,6 +15,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from aiplatform.cli import client_files
 from aiplatform.client import nouns
+from aiplatform.client.commands import completion
 from aiplatform.client.output import Formatted
 from aiplatform.client.verbs import Verb
 
@@ -155,6 +156,7 @@ def test_client_in_one_file_loads_all_verbs(tmp_path):
 
 def test_commands_that_texts_of_the_client_name_exist():
     commands = {" ".join(words.split()[:2]) for words, _verb in nouns.all_verbs()} | {"api get"}
+    commands |= {f"completion {word}" for word in (*completion.SHELLS, completion.WORDS)}
     named = {
         (path.name, command)
         for path in sorted(Path(nouns.__file__).parent.rglob("*.py"))

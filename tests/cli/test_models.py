@@ -71,6 +71,19 @@ def test_cli_brings_in_a_model_with_labels_and_adds_a_version(real_aip, alice, t
     assert [one["name"] for one in versions[0].classes] == ["cat", "dog"]
     assert "pets v2 is in the registry" in printed.out + printed.err
     assert "Name the classes of the model (2)" in printed.err
+    assert "task classification (entered)" in printed.out + printed.err
+
+
+def test_cli_prints_what_was_detected_in_a_model_without_a_description(real_aip, alice, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(tus, "upload", lambda _client, path, **_: uploaded(alice, path.read_bytes(), path.name).pk)
+    path = seeing.model(tmp_path / "net.onnx", "yolo")
+
+    assert real_aip(alice, "models", "import", "finder", path) == 0
+
+    printed = "".join(capfd.readouterr())
+    assert "finder v1 is in the registry: tensor." in printed
+    assert "pixels unit (guess)" in printed
+    assert "Guesses are not used." in printed
 
 
 def test_cli_brings_in_what_lies_in_the_home_or_in_outputs(real_aip, alice, cluster, tmp_path, capfd):

@@ -17,13 +17,15 @@ def rows(*given):
 
 def test_people_command_makes_an_account_and_prints_its_password_once(aip, platform, capsys):
     platform.answers("GET /api/v1/roles/", rows({"id": 2, "name": "User"}))
+    platform.answers("GET /api/v1/clusters/", rows({"id": 5, "name": "lab"}))
     platform.answers("POST /api/v1/users/", {"id": 9, "username": "rosa", "password": "abcde-fghij"}, status=201)
 
-    assert aip("people", "add", "rosa", "--role", "User") == 0
+    assert aip("people", "add", "rosa", "--role", "User", "--cluster", "lab") == 0
     assert aip("people", "add", "rosa", "--role", "Emperor") == 5
 
     [request] = platform.asked("POST /api/v1/users/")
-    assert request.json() == {"username": "rosa", "nickname": "rosa", "email": "", "roles": [2], "groups": []}
+    expected = {"username": "rosa", "nickname": "rosa", "email": "", "roles": [2], "groups": [], "clusters": [5]}
+    assert request.json() == expected
     assert capsys.readouterr().out == "abcde-fghij\n"
 
 

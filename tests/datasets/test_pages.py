@@ -234,7 +234,7 @@ def test_dataset_gallery_draws_shapes_and_filters_by_class_and_split(as_alice, v
     odd = as_alice.get(base, {"class": "2"}).context["page"]
     none = as_alice.get(base, {"split": "test"}).context["page"]
 
-    assert '<path class="hue-1" d="M2,3H12V11H2Z"/>' in text
+    assert '<path color="#4353d6" d="M2,3H12V11H2Z"/>' in text
     assert [asset.path for asset in odd] == ["a/1.png", "a/3.png"]
     assert len(none) == 4  # a split the version does not have is no filter
 

@@ -8,7 +8,7 @@ from inference.conversion.models import Conversion
 from tests.inference import programs
 from workers.core.runs import RunDir
 
-PHASES = {"scoring", "computing", "converting", "calibrating", "measuring"}
+PHASES = {"loading", "predicting", "computing", "converting", "calibrating", "measuring"}
 TARGETS = ("fp32", "fp16", "int8", "int8_dynamic")
 
 

@@ -8,6 +8,7 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from inference.evaluation.evaluator import preview
 from inference.evaluation.evaluator.__main__ import evaluate, main
 from inference.kit.model_io.spec import ModelClass
 from inference.kit.prediction.predictor import Suspended
@@ -146,10 +147,10 @@ def test_evaluator_goes_on_where_it_was_suspended(detecting, tmp_path, monkeypat
 
     assert evaluation["summary"] == expected["summary"]
     lines = [json.loads(line) for line in second.metrics.read_text().splitlines()]
-    assert [line["step"] for line in lines] == [5, 5, 5]
-    assert [line.get("phase") for line in lines] == ["scoring", "computing", None]
-    assert (lines[0]["phase_done"], lines[0]["phase_total"]) == (5, 5)
-    assert lines[1]["eta_s"] >= 1.0  # metrics take their time, too
+    assert [line["step"] for line in lines] == [0, 5, 5, 5]
+    assert [line.get("phase") for line in lines] == ["loading", "predicting", "computing", None]
+    assert (lines[1]["phase_done"], lines[1]["phase_total"]) == (5, 5)
+    assert lines[2]["eta_s"] >= 1.0  # metrics take their time, too
 
 
 def test_evaluator_leaves_pauses_out_of_its_rate(detecting, monkeypatch):
@@ -164,7 +165,7 @@ def test_evaluator_leaves_pauses_out_of_its_rate(detecting, monkeypatch):
     evaluate(detecting)
 
     assert from_file == 7.5
-    assert rates[0] == pytest.approx(1.0)  # five images in ten seconds, five of them paused
+    assert next(filter(None, rates)) == pytest.approx(1.0)  # five images in ten seconds, five of them paused
 
 
 def test_evaluator_finished_early_judges_what_is_there(detecting, monkeypatch):
@@ -217,3 +218,24 @@ def test_evaluator_ends_with_a_sentence_for_what_does_not_fit(classifying, tmp_p
 
     assert main() == 1
     assert "no images in the split" in capsys.readouterr().out
+
+
+def test_results_of_the_newest_images_are_there_while_the_others_are_predicted(detecting, tmp_path, monkeypatch):
+    run = a_run(tmp_path / "run", detecting.model, detecting.dataset, batch=2)
+    seen = []
+    show = preview.Preview.show
+
+    def shown(self, lines):
+        show(self, lines)
+        seen.append(json.loads(self.file.read_text()))
+
+    monkeypatch.setattr(preview, "EVERY_S", 0.0)
+    monkeypatch.setattr(preview, "MAX_SHARE", 1e9)
+    monkeypatch.setattr(preview.Preview, "show", shown)
+    evaluate(run)
+
+    assert [len(part["images"]) for part in seen] == [2, 4, 5]
+    final = [json.loads(line) for line in (run.outputs / "images.jsonl").read_text().splitlines()]
+    assert {image["path"] for image in seen[-1]["images"]} == {image["path"] for image in final}
+    assert seen[0]["images"][0].keys() == {key for key in final[0] if key != "about"}
+    assert not (run.outputs / preview.NAME).exists()

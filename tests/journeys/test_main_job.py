@@ -64,7 +64,7 @@ def test_platform_leads_from_images_to_a_model_whatever_is_killed(tmp_path):
         admin = first_admin(up)
         _status, clusters = call(up.url, admin, "GET", "clusters/")
         alice = person(up, admin, "alice", "User", clusters=[clusters["results"][0]["id"]])
-        anna = person(up, admin, "anna", "Annotation person", clusters=[])
+        anna = person(up, admin, "anna", "Annotator", clusters=[])
         bob = person(up, admin, "bob", "User", clusters=[])
         main = MainJob(connect(up.url, alice), tmp_path, lambda text: print(text, flush=True))
         made = digits.draw({"train": 12, "val": 4, "test": 4}, classes=(0, 1, 2))

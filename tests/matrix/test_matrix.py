@@ -10,7 +10,7 @@ from tests.matrix.answers import IN, METHOD, SIGN_IN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 PUBLIC_API = re.compile(
-    r"api/v1/((auth/token|nodes/join|nodes/probe|pipeline-hooks)/|edge/(enrol|packages/|report|word))"
+    r"api/v1/((auth/token|auth/device|auth/device/token|nodes/join|nodes/probe|pipeline-hooks)/|edge/(enrol|packages/|report|word))"
 )
 
 
@@ -57,6 +57,7 @@ COMMON = {
     "set-password/": "whoever holds the one-time link",
     "welcome/": "whoever holds the one-time link",
     "^GET +help/": "documentation, the same for everybody",
+    "^GET +client/": "the client program, the same for everybody",
 }
 
 
@@ -85,6 +86,7 @@ def test_b01_route_table_sends_people_without_account_to_sign_in():
         "set-password",
         "healthz",
         "help",
+        "client",
         "jsi18n",
         "api",
         "edge",

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils.timezone import now
 
-from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from accounts.access.permissions import ANNOTATOR, SYSTEM_ADMIN
 from accounts.models import PeopleImport, SshKey, User, UserSession
 from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
@@ -24,7 +24,7 @@ from inference.delivery.edge import fleet
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 from inference.evaluation import saved_parameters
 from inference.registry import model_jobs
-from inference.registry.models import ModelVersion
+from inference.registry.models import ModelImport, ModelVersion
 from inference.serving import endpoints
 from inference.serving.feedback import samples
 from inference.serving.keys import keys
@@ -95,7 +95,7 @@ def cast_of(cluster: VirtualCluster) -> dict[str, User | None]:
     cast: dict[str, User | None] = {
         "anonymous": None,
         "stranger": people.user("stranger", cluster=elsewhere),
-        "annotator": people.user("annotator", role=ANNOTATION_PERSON),
+        "annotator": people.user("annotator", role=ANNOTATOR),
         "member": people.user("member", cluster=cluster),
         "owner": people.user("owner", cluster=cluster),
         "chief": people.user("chief", cluster=cluster),
@@ -152,7 +152,7 @@ def make(tmp_path: Path) -> World:
         (r"^(welcome|set-password)/", {"secret": "nothing"}),
         (r"^account/tokens/|me/tokens/", {"pk": tokens.issue(user=owner, name="script")[0].pk}),
         (r"^account/sessions/", {"pk": UserSession.objects.create(user=owner, session_key="a" * 32).pk}),
-        (r"^account/ssh-keys/", {"pk": _key(owner).pk}),
+        (r"^account/ssh-keys/|v1/\^ssh-keys/", {"pk": _key(owner).pk}),
         (r"share/|shares/", {"kind": "dataset", "pk": version.dataset_id}),
         (r"^people/file/", {"pk": PeopleImport.objects.create(by=cast["operator"], name="people.csv").pk}),
         (r"^people/roles/|^api/v1/\^roles/", {"pk": _role().pk, "person": cast["member"].pk}),
@@ -168,6 +168,7 @@ def make(tmp_path: Path) -> World:
             "dataset_id": version.dataset_id, "number": version.number, "import_id": brought.pk, "act": "commit",
         }),
         (r"^api/v1/uploads/", {"pk": _upload(owner)}),
+        (r"client/", {"name": "aip.pyz"}),
         (r"training/presets/|training/\^presets", {"pk": "detect"}),
         (r"training/\^?params/", {"pk": params.pk}),
         (r"training/\^?planned/", {"pk": _planned(owner, version, brought), "verb": "retry"}),
@@ -177,6 +178,7 @@ def make(tmp_path: Path) -> World:
         (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),
         (r"models/versions/|model-versions/", {"pk": model.pk}),
         (r"model-tasks/|models/tries/", {"pk": model_jobs.measure(user=owner, version=model).pk, "place": 0}),
+        (r"models/imports/", {"pk": ModelImport.objects.create(owner=owner, name="waiting").pk}),
         (r"models/", {"pk": model.model_id, "name": _alias(model, owner), "rule": _rule(model, owner)}),
         (r"evaluations/sets/|evaluation-sets/", {"pk": _parameters(evaluation, owner)}),
         (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
@@ -186,7 +188,7 @@ def make(tmp_path: Path) -> World:
         (r"edge/|edge-groups/", {"pk": (gates := _edge(owner).group).pk, "sha256": "a" * 64,
                                  "sample": _sample(gates, owner, shown)}),
         (r"conversions/", {"pk": _conversion(owner, model, evaluation.version), "target": "fp16"}),
-        (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "place": 0, "form": "csv"}),
+        (r"predictions/", {"pk": predicted.begun(owner, model, version).pk, "position": 0, "form": "csv"}),
         (r"videos/files/|video-files/", {"pk": _video(owner, model).video_id}),
         (r"videos/", {"pk": _video(owner, model).pk, "name": "film.webm", "kind": "csv"}),
         (r"services/", {"pk": service.pk, "sample": _sample(service, owner, shown), "key": _opening(service, owner)}),

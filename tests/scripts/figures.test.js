@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytes, duration, momentWords, t, timeMarks, tn } from "../../aiplatform/static/base/i18n.js";
-import { Curves, MOST, betterBy, rank, smoothed } from "../../workers/static/workers/curves.js";
-import { groupOf, nameOf, titleOf } from "../../workers/static/workers/figures.js";
-
-const PLAIN = { byTime: false, byLog: false, smooth: 0 };
+import { Curves, MOST, betterBy, epochsAt, rank } from "../../workers/static/workers/curves.js";
+import { groupOf, nameOf, titleOf, unitOf } from "../../workers/static/workers/figures.js";
 
 test("bytes and durations read as the templates write them", () => {
   assert.deepEqual([0, 1023, 1536, 200 * 1024, 3 * 1024 ** 4].map(bytes), ["0 B", "1023 B", "1.5 KiB", "200 KiB", "3.0 TiB"]);
@@ -28,22 +26,21 @@ test("marks of a time axis name the day where it begins", () => {
 test("curves are sorted, and the newer value of a step counts", () => {
   const curves = new Curves([]);
   curves.append({ loss: [[2, 0.5, 20], [1, 0.9, 10], [2, 0.4, 30]] });
-  assert.deepEqual(curves.columns("loss", PLAIN), [[1, 2], [0.9, 0.4]]);
-  assert.deepEqual(curves.columns("loss", { ...PLAIN, byTime: true }), [[10, 20, 30], [0.9, 0.5, 0.4]]);
+  assert.deepEqual(curves.columns("loss", "step"), [[1, 2], [0.9, 0.4]]);
+  assert.deepEqual(curves.columns("loss", "time"), [[10, 20, 30], [0.9, 0.5, 0.4]]);
 });
 
-test("a logarithmic curve has gaps where there is no logarithm", () => {
+test("curves by epoch follow the epochs that a run reports, beyond them at the mean rate", () => {
   const curves = new Curves([]);
-  curves.append({ loss: [[1, 1, 1], [2, 0, 2], [3, -1, 3]] });
-  assert.deepEqual(curves.columns("loss", { ...PLAIN, byLog: true })[1], [1, null, null]);
+  curves.append({ loss: [[0, 3, 1], [5, 2, 2], [10, 1, 3], [30, 0.5, 4]] });
+  assert.deepEqual(curves.columns("loss", "epoch"), [[], []]);
+  curves.append({ epoch: [[10, 1, 3], [20, 2, 4]] });
+  assert.deepEqual(curves.columns("loss", "epoch"), [[0, 0.5, 1, 3], [3, 2, 1, 0.5]]);
+  assert.deepEqual(epochsAt([2], [], []), [Number.NaN]);
 });
 
-test("smoothing is a mean that is right from the first value on", () => {
-  assert.deepEqual(smoothed([4, 4, 4], 0.9).map((value) => Math.round(value * 1e9) / 1e9), [4, 4, 4]);
-  assert.deepEqual(smoothed([1, 3], 0.5), [1, (0.25 + 1.5) / 0.75]);
-  assert.deepEqual(smoothed([1, null, 1], 0.5), [1, null, 1]);
-  const values = [1, 2];
-  assert.equal(smoothed(values, 0), values);
+test("a chart of the system names its unit", () => {
+  assert.deepEqual(["system/cpu", "system/memory_mib", "step_ms", "loss"].map(unitOf), ["%", "MiB", "ms", ""]);
 });
 
 test("curves keep wanted keys only, and say when they are too long", () => {

@@ -1,13 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deviceFor, presetsToShow } from "../../training/static/training/fitting.js";
-
-test("presets that cannot learn from the chosen data are not shown", () => {
-  const names = ["detect", "classify", "hog_svm", "own"];
-  assert.deepEqual(presetsToShow(names, "classify hog_svm", "classify"), ["classify", "hog_svm", "own"]);
-  assert.deepEqual(presetsToShow(names, "classify", "detect"), ["detect", "classify", "own"]); // the checked one stays
-  assert.deepEqual(presetsToShow(names, undefined, "detect"), names);
-});
+import { deviceFor } from "../../training/static/training/fitting.js";
 
 test("a preset for CPUs only takes no GPU, and the next preset gets the earlier choice back", () => {
   const gpu = { device: "gpu", gpus: "2" };

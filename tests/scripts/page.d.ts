@@ -1,6 +1,6 @@
 // What our pages have beyond the types of the browser.
 
-/** Charts: templates load it before the modules that draw. */
+/** Charts: loaded by base/plots.js with the first chart, or by a template. */
 declare class uPlot {
   constructor(options: object, data: unknown[], place: HTMLElement);
   static join(tables: unknown[][]): unknown[];
@@ -8,9 +8,10 @@ declare class uPlot {
   readonly root: HTMLElement;
   readonly over: HTMLElement;
   readonly width: number;
+  readonly height: number;
   readonly ctx: CanvasRenderingContext2D;
   readonly bbox: { left: number; top: number; width: number; height: number };
-  readonly cursor: { idx: number | null };
+  readonly cursor: { idx: number | null; left?: number };
   readonly data: [number[], ...(number | null)[][]];
   readonly series: { label?: unknown; stroke?: unknown; width?: number; dash?: number[]; show?: boolean }[];
   readonly bands: { series: [number, number]; fill?: unknown }[] | null;
@@ -18,6 +19,8 @@ declare class uPlot {
   setData(data: unknown[]): void;
   setSize(size: { width: number; height: number }): void;
   redraw(rebuildPaths?: boolean): void;
+  setCursor(place: { left: number; top: number }): void;
+  setSeries(series: number | null, how: { focus?: boolean; show?: boolean }): void;
   valToPos(value: number, scale: string, canvasPixels?: boolean): number;
   destroy(): void;
 }

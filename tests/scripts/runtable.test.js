@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groups, nextSort, short, stat, stretch } from "../../training/static/experiments/runtable.js";
+import { groups, nextSort, short, sparkPoints, stat, stretch } from "../../training/static/experiments/runtable.js";
 
 const COLUMNS = [
   { name: "params.lr", label: "lr", kind: "number", values: [0.1, 0.1, 0.01, 0.1] },
@@ -36,4 +36,10 @@ test("columns are called what they hold, and a head pressed twice turns the orde
   assert.deepEqual(["best(val/ap (1))", "params.a.b", "state"].map(short), ["val/ap (1)", "a.b", "state"]);
   assert.equal(nextSort("-created", "name"), "-name");
   assert.equal(nextSort("-name", "name"), "name");
+});
+
+test("a sparkline spans its view, and a curve without change is a line in its middle", () => {
+  assert.equal(sparkPoints([null, 0, 1, null]), "2,22.0 94,2.0");
+  assert.equal(sparkPoints([3, 3]), "2,12.0 94,12.0");
+  assert.equal(sparkPoints([null, 3]), "");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aligned, axisOf, axisOfValues, front, history, isInside, placeOf, shades, ticksOf } from "../../training/static/studies/figures.js";
+import { axisOf, axisOfValues, front, history, isInside, placeOf, shades, ticksOf } from "../../training/static/studies/figures.js";
 
 const LOW = { key: "loss", direction: "minimize", take: "last" };
 const HIGH = { key: "speed", direction: "maximize", take: "last" };
@@ -44,8 +44,4 @@ test("chosen parts of axes leave only what lies in all of them", () => {
 test("the front holds what nothing beats in both goals", () => {
   const trials = [trial(0, [1, 1]), trial(1, [2, 5]), trial(2, [3, 4]), trial(3, [0.5, 0.5]), trial(4, [9, 9], "pruned")];
   assert.deepEqual(front(trials, [LOW, HIGH]).map(({ number }) => number), [3, 0, 1]);
-});
-
-test("curves with other steps share one axis", () => {
-  assert.deepEqual(aligned([{ points: [[1, 5], [3, 6]] }, { points: [[2, 7]] }]), [[1, 2, 3], [5, null, 6], [null, 7, null]]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { marks, svgOf } from "../../workers/static/workers/svg.js";
+import { marks, svgOf } from "../../aiplatform/static/base/chart_svg.js";
 
 const CHART = {
   title: "val/ap <&>", xs: [0, 1, 2], x: [0, 2], y: [0, 1], byLog: false, bands: [],

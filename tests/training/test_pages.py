@@ -228,7 +228,7 @@ def test_preset_catalogue_is_listed_and_searched(as_alice, api):
     page = as_alice.get("/training/presets/?q=objct")
     answer = api.get("/api/v1/training/presets/")
 
-    assert [row["preset"].name for row in page.context["rows"]] == ["detect"]
+    assert [row["preset"].name for row in page.context["rows"]] == ["detect", "hog_detect"]
     rate = next(param for param in answer.json()[0]["parameters"] if param["name"] == "lr")
     assert (rate["kind"], rate["minimum"], rate["maximum"]) == ("float", 1e-7, 10)
 

@@ -16,15 +16,25 @@ def test_training_form_names_parameters_in_words_with_their_code_and_by_group(as
 
 def test_training_form_shows_the_time_budget_above_the_folded_parameters(as_alice, machine, cells):
     page = as_alice.get("/training/new/").content.decode()
+    parameters = page.index("<summary>Parameters</summary>")
 
-    assert page.index('name="detect__budget_minutes"') < page.index("Parameters of Object detector")
+    assert page.index('name="detect__budget_minutes"') < parameters < page.index('name="detect__epochs"')
     assert page.count('name="detect__budget_minutes"') == 1
-    assert page.index("Parameters of Object detector") < page.index('name="detect__epochs"')
+    assert 'data-value="30">30 min</button>' in page
+    assert page.count("<summary>Parameters</summary>") == len(PRESETS)
 
 
-def test_every_parameter_of_every_preset_has_words_and_one_group():
-    names = {param.name for preset in PRESETS.values() for param in preset.parameters}
-    grouped = [name for _label, group in param_labels.GROUPS for name in group]
+def test_every_parameter_has_a_label_and_every_group_a_heading():
+    params = [param for preset in PRESETS.values() for param in preset.parameters]
 
-    assert names <= set(param_labels.LABELS)
-    assert sorted(grouped) == sorted(param_labels.LABELS)
+    assert {param.name for param in params} == set(param_labels.LABELS)
+    assert {param.group for param in params} == set(param_labels.GROUPS)
+
+
+def test_presets_put_a_parameter_into_the_same_group():
+    groups: dict[str, set[str]] = {}
+    for preset in PRESETS.values():
+        for param in preset.parameters:
+            groups.setdefault(param.name, set()).add(param.group)
+
+    assert {name: found for name, found in groups.items() if len(found) > 1} == {}

@@ -7,13 +7,12 @@ from django.utils.timezone import now
 
 from tests.factories import training as factory
 from tests.factories import work
-from training.catalog.version_fields import presets_for_task
 from training.presets.catalog import PRESETS
 from training.runs import drafts
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingJob
 from workers.core import kinds
-from workers.core.models import Job
+from workers.core.models import ClusterDevice, Job
 from workers.planning import planner_input
 
 pytestmark = pytest.mark.postgres
@@ -51,13 +50,18 @@ def test_presets_for_cpus_only_ask_for_no_gpu_by_default(api, as_alice, alice):
     assert as_alice.get("/training/new/?preset=classify").context["form"]["gpus_per_node"].value() == 1
 
 
-def test_training_page_names_the_presets_that_can_learn_from_each_dataset(as_alice, machine, alice):
-    factory.version(alice, "digits", task="classification")
+def test_training_in_a_cluster_without_gpus_runs_on_the_cpu_by_default(api, as_alice, alice, cells):
+    work.node(cores=4, gpus=1)
+    cluster = alice.memberships.get().cluster
+    before = as_alice.get("/training/new/").context["form"]
+    ClusterDevice.objects.create(cluster=cluster, kind="gpu", guaranteed=0)
 
-    page = as_alice.get("/training/new/").content.decode()
+    form = as_alice.get("/training/new/").context["form"]
+    answer = api.post(API, {"version": cells.pk, "preset": "detect"}, format="json")
 
-    assert f'data-presets="{" ".join(presets_for_task("classification"))}"' in page
-    assert "detect" not in presets_for_task("classification")
+    assert before["gpus_per_node"].value() == 1
+    assert (form["device"].value(), form["gpus_per_node"].value()) == ("cpu", 0)
+    assert answer.json()["gpus_per_node"] == 0
 
 
 def test_waiting_and_running_trainings_are_expected_to_run_for_their_time_budget(machine, alice):

@@ -217,9 +217,9 @@ def test_person_page_leaves_cluster_memberships_by_group_alone(lab, cluster, ali
     alice.user_groups.add(team)
     members.add_group(lab, team)
 
-    put_into_clusters(alice, [lab.pk, cluster.pk])
+    put_into_clusters(alice, [lab.pk, cluster.pk], None)
     kept = alice.memberships.get(cluster=lab).direct
-    put_into_clusters(alice, [])
+    put_into_clusters(alice, [], None)
 
     assert kept is False
     assert list(alice.clusters.all()) == [lab]

@@ -8,6 +8,7 @@ from django.utils.timezone import now
 from aiplatform.lib.errors import DomainError
 from tests.factories import training as factory
 from tests.factories import work
+from training.commands.forms import CommandForm
 from training.commands.models import Command
 from training.commands.services import CommandRequest, submit
 from workers.core.models import Device, Job
@@ -27,6 +28,13 @@ def npus(node, count=8):
     )
 
 
+def form_of(fields, user):
+    """The form of a custom job with these fields, read as far as it is right."""
+    form = CommandForm(fields, user=user)
+    form.is_valid()
+    return form
+
+
 @pytest.fixture
 def mixed(db):
     """Two machines: eight NPUs, and four GPUs of two models."""
@@ -35,6 +43,22 @@ def mixed(db):
     Device.objects.filter(node=node, kind="gpu", index__gte=2).update(model="NVIDIA H100")
     Device.objects.filter(node=node, kind="gpu", index__lt=2).update(model="NVIDIA A100")
     return node
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"device": "cpu", "gpus_per_node": 0, "cpus": 1}, "1 CPU core"),
+        ({"device": "cpu", "gpus_per_node": 0, "cpus": 2.5}, "2.5 CPU cores"),
+        ({"device": "gpu", "gpus_per_node": 2, "cpus": 4}, "2 GPUs"),
+        ({"device": "gpu:NVIDIA H100", "gpus_per_node": 1, "cpus": 4}, "1 × NVIDIA H100"),
+        ({"device": "npu", "gpus_per_node": 8, "cpus": 4}, "8 × NPU"),
+        ({"device": "gpu", "gpus_per_node": 1, "cpus": 4, "nodes": 3}, "3 × 1 GPU"),
+        ({"device": "gpu", "gpus_per_node": "", "cpus": 4}, ""),
+    ],
+)
+def test_form_names_what_is_requested(mixed, alice, fields, text):
+    assert form_of(fields, alice).summary == text
 
 
 def test_device_rules_say_what_the_machines_have(mixed):

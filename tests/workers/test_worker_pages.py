@@ -173,7 +173,7 @@ def test_queue_page_lets_the_operator_find_and_stop_jobs_of_all(as_olga, running
     other = work.job(bob, cluster, name="bobs run", state="failed")
 
     found = as_olga.get("/tasks/", {"search": "alice", "state": "live"}).content.decode()
-    as_olga.post("/tasks/stop/", {"job": [running.pk, waiting.pk, other.pk, "x"]})
+    as_olga.post("/api/v1/jobs/stop/", {"jobs": [running.pk, waiting.pk, other.pk]}, content_type="application/json")
 
     assert "alices run" in found
     assert "bobs run" not in found

@@ -1,4 +1,4 @@
-"""Words and groups of the presets' parameters, for people. Scripts and files know them by name."""
+"""Labels of the presets' parameters and of their groups. Scripts and files use the names."""
 
 from __future__ import annotations
 
@@ -94,54 +94,17 @@ LABELS: Mapping[str, Any] = {
     "keep_ms": _("Pause after each step"),
 }
 
-#: Groups in the order of the form. What no group names stands in the last.
-GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (
-        _("Duration"),
-        ("budget_minutes", "epochs", "steps", "patience", "iterations", "rounds", "checkpoint_minutes", "eval_share"),
-    ),
-    (
-        _("Data"),
-        (
-            *("train_splits", "eval_split", "folds", "fold", "group_by", "width", "height", "resize"),
-            *("tile", "tile_overlap", "boxes", "crop"),
-            *("margin", "pairs", "good_class"),
-        ),
-    ),
-    (
-        _("Network"),
-        (
-            *("architecture", "network", "net_width", "weights", "frozen_blocks", "frozen_stages", "strides"),
-            "head_width",
-            *("head_depth", "center_radius", "stride", "frozen_filters", "cell", "bins", "bank_patches", "prototypes"),
-            *("layers", "window"),
-        ),
-    ),
-    (
-        _("Optimization"),
-        (
-            "accumulate",
-            *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
-            *("dice", "mask_weight", "svm_cost", "class_weights", "dimensions", "arc_margin", "arc_scale", "seed"),
-            *("teacher", "distill", "temperature"),
-        ),
-    ),
-    (
-        _("Augmentation"),
-        (
-            *("flip", "vertical_flip", "scale_jitter", "turn", "light_jitter", "colour_jitter", "shift", "erase"),
-            *("mosaic", "mixup", "cutmix", "multi_scale"),
-        ),
-    ),
-    (_("Prediction"), ("iou_threshold", "score_threshold", "flip_tta", "gallery", "whitening")),
-    (_("Compute"), ("amp", "compile", "show_steps", "no_steps", "keep_ms")),
-)
+#: Group of a parameter (`Param.group`) → its heading, in the order of forms.
+GROUPS: Mapping[str, Any] = {
+    "duration": _("Duration"),
+    "data": _("Data"),
+    "model": _("Model"),
+    "optimization": _("Optimization"),
+    "augmentation": _("Augmentation"),
+    "evaluation": _("Evaluation"),
+    "runtime": _("Runtime and logging"),
+}
 
 
 def label(name: str) -> Any:
     return LABELS.get(name, name)
-
-
-def group_of(name: str) -> int:
-    """Return the index of a parameter's group in GROUPS."""
-    return next((index for index, (_label, names) in enumerate(GROUPS) if name in names), len(GROUPS) - 1)

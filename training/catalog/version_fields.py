@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from aiplatform.lib.row_choices import OptionText, RowChoice, RowChoices
+from aiplatform.lib.row_choices import RowChoice, RowChoices
 from aiplatform.lib.units import Count
 from datasets.models import DatasetVersion
-from training.catalog.task_kinds import TASKS, preset_for_task
-from training.presets.catalog import PRESETS
 
 COLUMNS = ("dataset__name", "number", "image_count", "classes", "annotated", "task")
 
@@ -36,12 +34,6 @@ def _label(name: str, images: int, classes: int, task: str, _language: str | Non
     return " · ".join(parts)
 
 
-@cache
-def presets_for_task(data: str) -> tuple[str, ...]:
-    """Return the names of all presets that can learn from data annotated for the task `data`."""
-    return tuple(preset.name for preset in PRESETS.values() if data in TASKS.get(preset.task).data)
-
-
 class VersionLabels:
     """Labels of a choice among versions: what each holds."""
 
@@ -52,17 +44,7 @@ class VersionLabels:
 
 
 class VersionChoice(VersionLabels, RowChoice):
-    """A choice of one version, whose options carry what a page picks by.
-
-    `data-preset` is the preset that suits the data, `data-presets` are all that can learn from it, and `data-raw` marks
-    data that only custom code can use.
-    """
-
-    def text_of(self, name: str, number: int, images: int, classes: list[str], annotated: bool, task: str) -> str:
-        attrs = {"data-preset": preset_for_task(task), "data-presets": " ".join(presets_for_task(task))}
-        if not annotated:
-            attrs["data-raw"] = ""
-        return OptionText(super().text_of(name, number, images, classes, annotated, task), attrs)
+    """A choice of one version."""
 
 
 class VersionChoices(VersionLabels, RowChoices):

@@ -25,7 +25,7 @@ class CommandIn(ArrayIn, ProgramIn):
     )
     worker_command = serializers.CharField(
         max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,
-        help_text="What the machines beside the first run; empty: the same.",
+        help_text="Command of all nodes except the first; empty: the same command.",
     )  # fmt: skip
 
 

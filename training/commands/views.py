@@ -7,8 +7,10 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.ordering import ListPage
+from aiplatform.objects import bulk
 from aiplatform.objects.tables import Column, Table
 from training.commands.filters import CommandFilters
 from training.commands.models import Command
@@ -31,8 +33,17 @@ class CommandPages(ProgramPages[Command]):
         CREATED,
         Column(_("Actions"), template="commands/_clone.html", kind="actions"),
         anchor="command",
+        bulk=(
+            bulk.stop(
+                "/api/v1/jobs/0/stop/",
+                _("The programs are stopped; outputs so far are kept."),
+                needs=Action.JOBS_CONTROL,
+            ),
+        ),
+        row_name="row.job.name",
+        row_key="row.job_id",
     )
-    region, title = "commands", _("Custom jobs")
+    region, art, title = "commands", "code", _("Custom jobs")
     lead = _("Your scripts and programs, run on the nodes of your clusters.")
     filter_label, no_match_text = _("Filter custom jobs"), _("No custom job matches this filter.")
     empty_text = _(

@@ -25,7 +25,7 @@ MAX_WARNING = timedelta(minutes=15)
 
 
 def idle_for(environment: Environment, moment: datetime) -> timedelta:
-    """For how long nothing showed that it is used."""
+    """Time without activity."""
     return max(moment - environment.idle_since, timedelta(0)) if environment.idle_since else timedelta(0)
 
 

@@ -20,32 +20,40 @@ class EnvironmentIn(ProgramIn):
     )
     description = serializers.CharField(max_length=300, default="", allow_blank=True)
     folder = serializers.CharField(
-        max_length=255, default="", allow_blank=True, help_text="In the home, where JupyterLab opens; made if missing."
+        max_length=255,
+        default="",
+        allow_blank=True,
+        help_text="Folder in the home folder where JupyterLab opens; created if missing.",
     )
     idle_hours = serializers.FloatField(
-        required=False, allow_null=True, default=None, help_text="Stopped when unused for so long; null: as usual."
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Stopped after this idle time; null: default of the platform.",
     )
 
 
 class MoreIn(StrictMixin, serializers.Serializer[Any]):
-    hours = serializers.FloatField(default=actions.HOURS, help_text="How much longer it may run.")
+    hours = serializers.FloatField(default=actions.HOURS, help_text="Hours to add to the run time.")
 
 
 class MoreOut(serializers.Serializer[Any]):
-    granted = serializers.BooleanField(help_text="Whether it may at once; otherwise those in charge were asked.")
+    granted = serializers.BooleanField(
+        help_text="Whether the time was extended; otherwise the cluster managers were asked."
+    )
 
 
 class EnvironmentOut(ProgramOut):
     """An environment; state, log and controls are the job's of the same number."""
 
-    condition = serializers.SerializerMethodField(help_text="Of one that runs: starting, ready, silent or idle.")
-    opens = serializers.SerializerMethodField(help_text="Names of its ports that open now: jupyter, vscode.")
-    nodes = serializers.IntegerField(source="job.nodes", help_text="Machines; JupyterLab runs on the first.")
+    condition = serializers.SerializerMethodField(help_text="Of a running workspace: starting, ready, silent or idle.")
+    opens = serializers.SerializerMethodField(help_text="Names of the ports that can be opened: jupyter, vscode.")
+    nodes = serializers.IntegerField(source="job.nodes", help_text="Number of nodes; JupyterLab runs on the first.")
     image = serializers.SerializerMethodField()
     root_inside = serializers.BooleanField(source="job.root_inside")
     left_s = serializers.SerializerMethodField(help_text="Run time that is left; null without a limit.")
-    idle_s = serializers.SerializerMethodField(help_text="For how long nothing showed that it is used.")
-    stops_at = serializers.SerializerMethodField(help_text="When it is stopped if it stays unused; null: never.")
+    idle_s = serializers.SerializerMethodField(help_text="Time without activity.")
+    stops_at = serializers.SerializerMethodField(help_text="Time of the stop if it stays idle; null: never.")
 
     class Meta:
         model = Environment

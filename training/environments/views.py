@@ -15,6 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.ordering import ListPage
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import POST, page
 from aiplatform.objects.tables import Column, Table
 from training.environments import actions, lifecycle, panel
@@ -41,8 +42,17 @@ class EnvironmentPages(ProgramPages[Environment]):
         CREATED,
         Column(_("Actions"), template="environments/_acts.html", kind="actions"),
         anchor="environment",
+        bulk=(
+            bulk.stop(
+                "/api/v1/jobs/0/stop/",
+                _("Unsaved work in running programs is lost; files are kept."),
+                needs=Action.JOBS_CONTROL,
+            ),
+        ),
+        row_name="row.job.name",
+        row_key="row.job_id",
     )
-    region, title = "environments", _("Workspaces")
+    region, art, title = "environments", "environments", _("Workspaces")
     lead = _("JupyterLab, VS Code and SSH on the nodes of your clusters, with your home folder and your own packages.")
     filter_label, no_match_text = _("Filter workspaces"), _("No workspace matches this filter.")
     empty_text = _("No workspaces yet. A workspace is JupyterLab on a node of your cluster, with your home folder.")

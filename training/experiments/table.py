@@ -202,11 +202,10 @@ def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
 
 
 def _usual(of: _Values, available: Iterable[Known]) -> list[str]:
-    """Return the default columns: facts, the best validation metrics, and parameters that differ."""
+    """Return the default columns: facts, the best metrics of models, and parameters that differ."""
     axes = {f"best({key})" for key in figure_sql.EPOCHS}
-    figures = [column.name for column in available if column.name.startswith("best(") and column.name not in axes][
-        :USUAL_FIGURES
-    ]
+    named = [column.name for column in available if column.name.startswith("best(") and column.name not in axes]
+    figures = [name for name in named if not name.startswith("best(system/")][:USUAL_FIGURES]
     params = [column.name for column in available if column.name.startswith("params.") and column.values > 1][
         :USUAL_PARAMS
     ]

@@ -49,6 +49,7 @@ def index(request: SignedInRequest) -> HttpResponse:
         "importance": reverse("run-importance-list"),
         "run": reverse("experiments:table") + "runs/",
         "compare": reverse("training:compare"),
+        "curves": reverse("training-comparison-curves"),
         "may_submit": request.user.can(Action.TRAINING_SUBMIT),
         "facts": [{"name": name, "label": str(label)} for name, (label, _kind) in table.FACTS.items()],
         "live": sorted(str(state) for state in LIVE),
@@ -76,7 +77,7 @@ def run(request: SignedInRequest, pk: int) -> HttpResponse:
     shown: Run = get_object_or_404(Run.objects.visible_to(request.user).for_comparison(), pk=pk)
     parts = list(shown.children.for_comparison().order_by("pk")[:200])
     (figures,) = comparison.figures([shown])
-    keys = [key for key in comparison.keys([figures]) if not key.startswith("system/")]
+    keys = comparison.keys([figures])
     own_job = shown.job_id is not None and Job.objects.visible_to(request.user).filter(pk=shown.job_id).exists()
     context = {
         "run": shown,
@@ -85,7 +86,8 @@ def run(request: SignedInRequest, pk: int) -> HttpResponse:
         "starred": shown.stars.filter(user=request.user).exists(),
         "tags": shown.tags.order_by("key"),
         "params": [(row.key, row.value) for row in sorted(shown.params.all(), key=lambda row: row.key)],
-        "figures": [(key, figures[key]) for key in keys],
+        "keys": keys,
+        "figures": [(key, figures[key]) for key in keys if not key.startswith("system/")],
         "parts": parts,
         "visibilities": Visibility.choices,
     }

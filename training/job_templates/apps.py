@@ -14,8 +14,11 @@ class JobTemplatesConfig(AppConfig):
         from training.job_templates import navigation
         from training.job_templates.models import JobTemplate
         from training.job_templates.panels import PANEL, REQUEST_PANEL
+        from training.job_templates.starting_points import SOURCE
+        from training.programs import starting_points
         from workers.jobs import job_page
 
+        starting_points.SOURCES.register(SOURCE)
         job_page.PANELS.register(REQUEST_PANEL)
         job_page.PANELS.register(PANEL)
         sharing.register(

@@ -179,7 +179,7 @@ def blocks(form: forms.Form) -> list[Block]:
     rows = {field.name: Row(field, _units().get(field.name, "")) for field in form.visible_fields()}
     apart = {name for names in (DATA, WHERE, FOLLOWING) for name in names}
     named = [
-        (_("Action"), [name for name in rows if name not in apart]),
+        (_("Program"), [name for name in rows if name not in apart]),
         (_("Dataset"), DATA),
         (_("Resources"), WHERE),
         (_("Dependencies, retries, array"), FOLLOWING),

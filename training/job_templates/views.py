@@ -15,6 +15,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import FORM, ObjectPages, page
 from aiplatform.objects.tables import Column, MainColumn, Table
 from training.job_templates import parameters, services
@@ -42,8 +43,13 @@ class TemplatePages(ObjectPages[JobTemplate]):
         Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
         Column(_("Actions"), template="job_templates/_use_button.html", kind="actions"),
         anchor="template",
+        bulk=(
+            bulk.delete(
+                "/api/v1/templates/0/", _("Jobs that were created from them are kept."), needs=Action.JOBS_SUBMIT
+            ),
+        ),
     )
-    region, layout = "templates", "wide"
+    region, art, layout = "templates", "bookmark", "wide"
     title, lead = _("Templates"), _("Saved job requests, to be reused by you and others.")
     filter_label, no_match_text = _("Filter templates"), _("No template matches this filter.")
     empty_text, new_title = (

@@ -10,15 +10,17 @@ _COMMON = common(batch=1, rate=0.1, decay=0, ema=0, warmup=0, anneal="linear")
 CARD = Preset(
     name="anomaly",
     task="anomaly",
-    title="Anomaly detector",
+    title="Anomaly detection",
+    network="PatchCore, EfficientNet-Lite0",
+    weights_m=0.8,
     purpose=("Finds defects without training on defects: learns from good images and locates deviations. A few "
         "dozen good images are enough; defective ones, if available, set the threshold."),
     architectures={"patchcore": "PatchCore on EfficientNet-Lite0 with ImageNet weights"},
     parameters=(
         Param("good_class", "str", "", ("The class of images without defects. Leave empty to use the only training "
-                                        "class, or the one named good, ok or normal.")),
+                                        "class, or the one named good, ok or normal."), group="data"),
         Param("bank_patches", "int", 2000, "Number of stored patches of good images: more find finer defects and "
-                                           "are slower.", "", 50, 20_000),
+                                           "are slower.", "", 50, 20_000, group="model"),
         *(param for param in _COMMON if param.name in _SHARED),
     ),
     expected=(

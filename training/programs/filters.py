@@ -8,18 +8,10 @@ from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.objects.filters import Choice, Mine, ObjectFilters
-from workers.core.states import GROUPS, JobState
+from workers.core.states import GROUP_LABELS, GROUPS, JobState
 
 #: Groups of states that a page offers.
-STATES = [
-    ("", _("All states")),
-    ("waiting", _("Waiting")),
-    ("running", _("Running")),
-    ("paused", _("Paused")),
-    ("completed", _("Completed")),
-    ("failed", _("Failed")),
-    ("stopped", _("Stopped")),
-]
+STATES = [("", _("All states")), *GROUP_LABELS.items()]
 ORDERS: dict[str, str | Combinable] = {
     "created": "pk",
     "name": Lower("job__name"),

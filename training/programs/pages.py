@@ -15,6 +15,7 @@ from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import errors_shown_on
 from aiplatform.objects.pages import POST, ObjectPages, Row, page
 from aiplatform.objects.tables import Column
+from training.programs import starting_points
 from training.programs.request_schemas import RequestSchema
 from training.programs.requests import default_cpus
 from workers.images import forms as image_forms
@@ -59,6 +60,9 @@ class ProgramPages(ObjectPages[Row]):
         version = ids.number(query.get("version", ""))
         return initial | named | ({"datasets": [version]} if version else {}), None
 
+    def form_context(self, request: SignedInRequest, form: Any, row: Row | None) -> dict[str, Any]:
+        return {"starts": starting_points.groups(request.user, self.request_schema.kind, request.path)}
+
     def service_check(self, request: SignedInRequest, row: Row | None) -> Any:
         return self.request_schema.check_parts
 
@@ -82,5 +86,11 @@ def render_fit(request: SignedInRequest, form: Any, kind: str) -> HttpResponse:
     form.is_valid()
     verdict = preview.preview_request(request.user, image_forms.resources_of(form), kind=kind, unclear=form.unclear())
     nodes, cards = form.total_devices()
-    context = {"verdict": verdict, "image_fit": image_forms.fit_words(form), "nodes": nodes, "cards": cards}
+    context = {
+        "verdict": verdict,
+        "requested": form.summary,
+        "image_fit": image_forms.fit_words(form),
+        "nodes": nodes,
+        "cards": cards,
+    }
     return render(request, "workers/_fit.html", context)

@@ -124,6 +124,10 @@ class RequestSchema:
 
     # jobs
 
+    def copies(self, user: User) -> Any:
+        """The rows of a user's own jobs that a new request can copy."""
+        return self.model.objects.visible_to(user).filter(job__owner=user)
+
     def has(self, job: Job) -> bool:
         """Whether a job was requested by this schema, and not by the platform itself."""
         return bool(self.model.objects.filter(job=job).exists())

@@ -12,6 +12,7 @@ from accounts.models import User
 from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
+from training.catalog import preset_fit
 from training.catalog.task_kinds import TASKS, preset_for
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
@@ -20,8 +21,9 @@ from training.programs.requests import ProgramRequest, check_name
 from training.runs import custom_code, explicit_mode, extra_options, parameters, pretrained_weights
 from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
 from workers.core.device_kinds import CPU, GPU
-from workers.core.models import Device
+from workers.core.models import ClusterDevice, Device, VirtualCluster
 from workers.jobs.resource_request import Resources, check_priority, cluster_for
+from workers.resources.clusters import members
 
 MAX_NAME = 100
 SWITCHES = {"keep_ms": "keep_ms", "show_step": "show_steps", "no_step": "no_steps"}
@@ -145,7 +147,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
                 raise extra_options.BadSwitch(_("-ShowBatch previews a preset. Custom code has no preset."))
             custom_code.apply_request(training, user, request)
     with refusals:
-        gpus = _cards(request, switches, preset)
+        gpus = _cards(user, request, switches, preset)
     refusals.end()
     look = "preview" if switches.get("show_batch") else ""
     name = request.name or _name_for(user, request, preset.name if preset else "", look)
@@ -155,7 +157,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
 def resources_of(user: User, request: TrainingRequest) -> Resources:
     """What a request asks of the machines, whatever else is wrong with it."""
     name = request.preset or (request.version and not request.is_own_code and preset_for(request.version)) or ""
-    return _resources(user, request, _cards(request, {}, PRESETS.get(name)))
+    return _resources(user, request, _cards(user, request, {}, PRESETS.get(name)))
 
 
 def _resources(user: User, request: TrainingRequest, gpus: int) -> Resources:
@@ -275,8 +277,8 @@ def _preset(request: TrainingRequest) -> Preset | None:
 
 
 def _check_task(preset: Preset, version: DatasetVersion) -> None:
-    task = TASKS.get(preset.task)
-    if not task.can_learn(version):
+    if not preset_fit.can_learn(preset, version):
+        task = TASKS.get(preset.task)
         facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
         raise data_checks.WrongTask(str(task.refusal) % facts)
 
@@ -312,13 +314,22 @@ def card_ids(kind: str = GPU.name) -> list[int]:
     return sorted(set(cards.values_list("index", flat=True)))
 
 
-def default_gpus(preset: Preset | None, kind: str = GPU.name) -> int:
-    """Return the GPUs per node of a request that names none: one if a node has one and the preset can use it."""
-    usable = kind != CPU.name and (preset is None or kind in preset.device_kinds)
-    return 1 if usable and card_ids(kind) else 0
+def default_gpus(
+    user: User, preset: Preset | None, *, kind: str = GPU.name, cluster: VirtualCluster | None = None
+) -> int:
+    """Return the GPUs per node of a request that names none: one if the preset, a node and the cluster have one.
+
+    Args:
+        cluster: None is the user's current one.
+    """
+    if kind == CPU.name or (preset is not None and kind not in preset.device_kinds) or not card_ids(kind):
+        return 0
+    cluster_id = members.current_id(user) if cluster is None else cluster.pk
+    none = ClusterDevice.objects.filter(cluster_id=cluster_id, kind=kind, guaranteed=0, borrows=False)
+    return 0 if none.exists() else 1
 
 
-def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset | None) -> int:
+def _cards(user: User, request: TrainingRequest, switches: Mapping[str, Any], preset: Preset | None) -> int:
     """GPUs per node: as requested, else as many as -gpu names, else the default."""
     requested = request.gpus_per_node
     named = len(switches["gpu"]) if "gpu" in switches else None
@@ -331,4 +342,4 @@ def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset
         return named
     if requested is not None:
         return requested
-    return default_gpus(preset, request.device_kind)
+    return default_gpus(user, preset, kind=request.device_kind, cluster=request.cluster)

@@ -25,6 +25,7 @@ from training.runs import explicit_mode, parameter_sets
 from training.runs.models import ParameterSet, ParameterSetVersion
 from training.runs.param_fields import ParamFields
 from workers.jobs.forms.following import FollowingFields
+from workers.jobs.forms.resource_request import ResourceForm
 
 OWN = "own"
 
@@ -93,7 +94,6 @@ class SubmitForm(ParamFields, OutputFields, FollowingFields, ProgramForm):
         label=gettext_lazy("Dataset"),
         required=False,
         empty_label=gettext_lazy("Choose a dataset"),
-        help_text=gettext_lazy("Presets need an annotated dataset. Custom code can use any, or none."),
     )
     upload_id = forms.CharField(max_length=32, required=False, widget=forms.HiddenInput)  # data that comes with it
     eval_version = VersionChoice(
@@ -200,6 +200,13 @@ class SubmitForm(ParamFields, OutputFields, FollowingFields, ProgramForm):
 
     def brings_code(self) -> bool:
         return self.cleaned_data.get("preset") == OWN
+
+    @property
+    def resources_open(self) -> bool:
+        """Whether the folded resources show: one of them has an error, or something else than devices is requested."""
+        names = (*ResourceForm.base_fields, "nodes", "min_nodes", "processes", "extra")
+        is_wrong = any(self.errors.get(name) for name in names)
+        return is_wrong or self.several_is_set or self.following_is_set or bool(self["extra"].value())
 
     def request_fields(self) -> dict[str, Any]:
         """What `jobs.submit` takes, after `take_code`."""

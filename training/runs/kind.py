@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,10 @@ class TrainingKind(JobKind):
     root_inside = True  # of own code; `drafts` refuses it of presets
     related = ("training",)
     own_tabs = True
+
+    def key_metrics(self, jobs: Collection[int]) -> Mapping[int, str]:
+        rows = TrainingJob.objects.filter(job__in=jobs).only("job", "preset", "metrics")
+        return {row.job_id: metric for row in rows if (metric := results.headline(row))}
 
     def startable(self, user: User) -> bool:
         """Whether anything annotated is there to learn from."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from accounts.models import User
 from aiplatform.lib.numbers import finite
+from datasets.models import DatasetVersion
 from training.catalog.metric_labels import word
 from training.catalog.task_kinds import TASKS
 from training.presets.catalog import PRESETS
@@ -37,6 +38,19 @@ def reached(user: User) -> dict[str, list[Reached]]:
     for (preset, _version), result in best.items():
         by_preset.setdefault(preset, []).append(result)
     return {preset: many[:SHOWN] for preset, many in by_preset.items()}
+
+
+def best_on(user: User, version: DatasetVersion) -> dict[str, Reached]:
+    """Return by preset the best result of visible trainings on any version of the same dataset."""
+    rows = TrainingJob.objects.visible_to(user).filter(version__dataset=version.dataset_id)
+    rows = rows.exclude(preset="").exclude(metrics={}).only("preset", "metrics", "version_label").order_by("-pk")
+    best: dict[str, Reached] = {}
+    for training in rows[:LOOKED_AT]:
+        result = _judged(training)
+        previous = best.get(training.preset)
+        if result and (previous is None or result.value > previous.value):
+            best[training.preset] = result
+    return best
 
 
 def _judged(training: TrainingJob) -> Reached | None:

@@ -23,8 +23,10 @@ class OutputDatasetIn(ReadingIn):
     """A job that is over, and what of its outputs becomes a dataset."""
 
     job = VisibleField(Job)
-    name = serializers.CharField(max_length=NAME_MAX, default="", allow_blank=True, help_text="Empty: of the job.")
-    folder = serializers.CharField(max_length=500, default="", allow_blank=True, help_text="Empty: all outputs.")
+    name = serializers.CharField(
+        max_length=NAME_MAX, default="", allow_blank=True, help_text="If empty, the name of the job."
+    )
+    folder = serializers.CharField(max_length=500, default="", allow_blank=True, help_text="If empty, all outputs.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return self.reading(attrs) | attrs

@@ -17,11 +17,21 @@ from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.runs import custom_networks, parameters, pretrained_weights
 
-#: What everybody decides: it stands above the folded parameters.
+#: Parameters that are always shown, above the folded ones, with buttons for usual values.
 FIRST = frozenset({"budget_minutes"})
+
+#: Time budgets that the form offers by a button, in minutes.
+TIME_BUDGETS_MIN = (5, 10, 30, 120, 480)
 
 #: Id of the list of models on a page, from which fields that name one offer some.
 MODELS_LIST = "registry-models"
+
+
+class NumberField(forms.NumberInput):
+    """A number without the trailing zero of a float."""
+
+    def format_value(self, value: Any) -> str | None:
+        return f"{value:.12g}" if isinstance(value, float) else super().format_value(value)
 
 
 def control(param: Param, *, explicit: bool = False) -> forms.Field:
@@ -44,7 +54,7 @@ def control(param: Param, *, explicit: bool = False) -> forms.Field:
         )
     bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
     attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
-    widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})
+    widget = NumberField(attrs={name: value for name, value in attrs.items() if value is not None})
     return forms.CharField(widget=widget, **texts)  # the catalog reads it, and its refusal names the bounds
 
 
@@ -56,10 +66,11 @@ def _as_sent(value: bool | int | float | str) -> str:
 
 
 def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return fields by group with the group labels; groups without fields are left out."""
+    """Return fields by group with the group's label, those seldom changed last; groups without fields are left out."""
+    rows = sorted(rows, key=lambda row: bool(row["advanced"]))
     grouped = [
-        {"label": label, "fields": [row for row in rows if row["group"] == index]}
-        for index, (label, _names) in enumerate(param_labels.GROUPS)
+        {"label": label, "fields": [row for row in rows if row["group"] == name]}
+        for name, label in param_labels.GROUPS.items()
     ]
     return [group for group in grouped if group["fields"]]
 
@@ -111,8 +122,9 @@ class ShownPreset:
                 "field": self.form[f"{self.preset.name}__{param.name}"],
                 "unit": param.unit and _(param.unit),
                 "advanced": param.advanced,
-                "group": param_labels.group_of(param.name),
+                "group": param.group,
                 "first": param.name in FIRST,
+                "values": [(minutes, 60 * minutes) for minutes in TIME_BUDGETS_MIN] if param.name in FIRST else (),
                 "examples": custom_networks.examples() if param.name == custom_networks.PARAMETER else (),
             }
             for param in self.preset.parameters
@@ -125,14 +137,9 @@ class ShownPreset:
         return [row for row in self._rows if row["first"]]
 
     @property
-    def plain(self) -> list[dict[str, Any]]:
-        """Parameters of the collapsed part, by group."""
-        return _grouped([row for row in self._rows if not row["first"] and not row["advanced"]])
-
-    @property
-    def advanced(self) -> list[dict[str, Any]]:
-        """Those that are seldom changed, by group."""
-        return _grouped([row for row in self._rows if not row["first"] and row["advanced"]])
+    def folded(self) -> list[dict[str, Any]]:
+        """The other parameters, by group."""
+        return _grouped([row for row in self._rows if not row["first"]])
 
     @property
     def open(self) -> bool:
@@ -192,7 +199,7 @@ class ParamFields:
         return (preset.name, id(preset))
 
     def groups(self: Any) -> list[ShownPreset]:
-        """For the template: each preset with its first, its plain and its advanced fields, the latter by group."""
+        """For the template: each preset with its first fields, and the others by group."""
         return [
             ShownPreset(self, preset, self._key_of(preset))
             for preset in PRESETS.values()

@@ -21,7 +21,6 @@ from aiplatform.lib import file_names, files, trees, wording
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.registry import Slot
 from datasets.files import homes
-from training.catalog import param_labels
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs.start import CannotRun
@@ -121,9 +120,8 @@ def begun_from(user: User, reference: str) -> tuple[str, dict[str, Any]]:
             _("%(words)s was not trained by a preset that supports continued training.") % {"words": model.full_name},
             FILE,
         )
-    network = param_labels.group_of("architecture")
-    same = {name: value for name, value in parameters.changed(preset, model.params).items()
-            if param_labels.group_of(name) == network}  # fmt: skip
+    of_network = {param.name for param in preset.parameters if param.group == "model"}
+    same = {name: value for name, value in parameters.changed(preset, model.params).items() if name in of_network}
     return preset.name, {**same, FILE: model.full_name}
 
 

@@ -23,6 +23,7 @@ from training.runs import drafts, jobs, parameter_sets, snippets
 from training.runs.drafts import TrainingRequest
 from training.runs.forms import OWN, OwnCodeForm, SubmitForm
 from training.runs.models import TrainingJob
+from training.runs.querysets import TrainingJobQuerySet
 from training.runs.serializers import RequestIn
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
@@ -75,6 +76,11 @@ class TrainingSchema(RequestSchema):
             "pairs": "" if values["preset"] else written_pairs(values["params"]),
             "set_version": parameter_sets.versions_for(user).filter(pk=begun or 0).values_list("pk", flat=True).first(),
         }
+
+    def copies(self, user: User) -> TrainingJobQuerySet:
+        """Without previews, layer views and profiles."""
+        rows: TrainingJobQuerySet = super().copies(user).without_looks()
+        return rows
 
     def shown(self, row: TrainingJob, request: dict[str, Any]) -> dict[str, Any]:
         """Without the secrets in parameters and command lines."""

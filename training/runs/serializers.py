@@ -40,16 +40,18 @@ class OwnCodeIn(FollowingIn, ProgramIn):
     arguments = serializers.CharField(max_length=2000, default="", allow_blank=True)
     command = serializers.CharField(
         max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,
-        help_text="In place of a start file: a line or a script for bash, or with its own “#!”. It needs no code.",
+        help_text="Instead of an entry point: a command line or a bash script, or a script with its own "
+        "“#!”. No code is needed.",
     )  # fmt: skip
     worker_command = serializers.CharField(
         max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,
-        help_text="What the machines beside the first run; empty: the same.",
+        help_text="Command of all nodes except the first; empty: the same command.",
     )  # fmt: skip
     launcher = serializers.ChoiceField(
         choices=Launcher.choices, default="", allow_blank=True,
-        help_text="How each machine starts own code. Empty: a command once; a start file once, or by torchrun where "
-        "several processes or machines are requested.",
+        help_text="How each node starts custom code. Empty: a command runs once; an entry point runs once, "
+        "or by torchrun where "
+        "several processes or nodes are requested.",
     )  # fmt: skip
     writes_checkpoints = serializers.BooleanField(default=False)
     extra = serializers.CharField(max_length=1000, default="", allow_blank=True)
@@ -64,7 +66,7 @@ class RequestIn(OwnCodeIn):
     preset = serializers.CharField(max_length=30, default="", allow_blank=True)
     min_nodes = serializers.IntegerField(
         min_value=0, max_value=64, default=0,
-        help_text="Fewer machines than `nodes` will do: as many as are free, so many at least. 0: all or none.",
+        help_text="Minimum number of nodes: the job starts on as many of `nodes` as are free. 0: only on all of them.",
     )  # fmt: skip
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -84,9 +86,15 @@ class TrainingIn(RequestIn):
 
     parameter_set = VisibleField(ParameterSet, to_use=True, required=False, allow_null=True, default=None)
     parameter_set_version = serializers.IntegerField(
-        min_value=1, required=False, allow_null=True, default=None, help_text="Its number; the newest when left out."
+        min_value=1,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Version number; the newest version if omitted.",
     )
-    explicit = serializers.BooleanField(default=False, help_text="The dataset exists and every parameter is given.")
+    explicit = serializers.BooleanField(
+        default=False, help_text="Explicit mode: the dataset exists and every parameter is set."
+    )
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def with_parameter_set(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +155,7 @@ class ProfileOut(serializers.Serializer):
     profiled_step_ms = serializers.FloatField(allow_null=True)
     device = serializers.CharField()
     batch_size = serializers.IntegerField(help_text="0: not known.")
-    precision = serializers.CharField(help_text="Empty: not known.")
+    precision = serializers.CharField(help_text="Empty if unknown.")
     memory_mib = serializers.FloatField(allow_null=True)
     shares = serializers.SerializerMethodField()
     named = serializers.SerializerMethodField()
@@ -204,7 +212,7 @@ class TrainingOut(ProgressFields, ScriptOut, ProgramOut):
     params = serializers.SerializerMethodField()
     arguments = serializers.SerializerMethodField()
     parameter_set = serializers.SerializerMethodField(
-        help_text='What it was begun from: {"id", "number", "name"}; id and number are null where it was deleted.'
+        help_text='Set that it was started from: {"id", "number", "name"}; id and number are null if it was deleted.'
     )
 
     class Meta:
@@ -333,6 +341,7 @@ class ParamOut(serializers.Serializer):
     unit = serializers.CharField()
     help = serializers.CharField()
     advanced = serializers.BooleanField()
+    group = serializers.CharField(help_text="The heading of forms under which it is listed.")
 
 
 class PresetOut(serializers.Serializer):

@@ -18,10 +18,19 @@ from datasets.models import DatasetVersion
 from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
-from training.programs import request_secrets
+from training.programs import request_secrets, starting_points
 from training.programs.pages import render_fit
 from training.programs.requests import default_cpus
-from training.runs import drafts, extra_options, jobs, parameter_sets, parameters, planned, pretrained_weights
+from training.runs import (
+    drafts,
+    extra_options,
+    jobs,
+    parameter_sets,
+    parameters,
+    planned,
+    preset_cards,
+    pretrained_weights,
+)
 from training.runs.forms import OWN, SubmitForm
 from training.runs.models import ParameterSet, TrainingJob
 from training.runs.param_fields import MODELS_LIST
@@ -33,12 +42,15 @@ from workers.core.device_kinds import CPU
 def job_submit(request: SignedInRequest) -> HttpResponse:
     """GET may begin from `?preset=`, `?set=` (and `?set_version=`), `?clone=`, `?weights=` or `?version=`.
 
-    `?explicit=1` fills in no parameters, for large-scale mode; `?outputs_of=` names a job whose outputs it reads.
+    `?explicit=1` fills in no parameters, for explicit mode; `?outputs_of=` names a job whose outputs it reads. htmx
+    gets the choice of presets for `?version=` alone.
     """
+    if request.htmx:
+        return _render_cards(request)
     has_data = _has_annotated(request.user)
     initial, initial_params, pattern = _beginning(request, has_data=has_data)
     if "gpus_per_node" not in initial:
-        initial |= default_device(PRESETS.get(initial["preset"]))
+        initial |= default_device(request.user, PRESETS.get(initial["preset"]))
     form = SubmitForm(
         request.POST or None, request.FILES or None, user=request.user, initial=initial, initial_params=initial_params
     )
@@ -58,34 +70,47 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
                 return redirect("training:job-detail", training.pk)
         else:
             check_valid_fields(form, drafts.check_parts)
-    begun_from = form.begun_from()
+    is_pinned = form.is_bound or pattern is not None or "preset" in request.GET
+    version = _version(request.user, form["version"].value())
     context = {
         "form": form,
         "groups": form.groups(),
         "previewed": " ".join(preset.name for preset in PRESETS.values() if preset.looks),
         "pattern": pattern,
+        "begun_from": form.begun_from(),
+        "is_pinned": is_pinned,
+        "default_gpus": drafts.default_gpus(request.user, None),
+        "starts": starting_points.groups(request.user, jobs.KIND, request.path),
         "switches": extra_options.list_switches(),
         "standing_extra": drafts.standing_extra(),
-        "chosen": form["preset"].value(),
-        "own": OWN,
         "kept": form.kept_upload(request.user),
         "max_upload": env.MAX_UPLOAD_BYTES,
-        "sets": ParameterSet.objects.usable_by(request.user).filter(preset__in=PRESETS).select_related("owner")[:200],
-        "begun_from": begun_from,
         "models": pretrained_weights.offered(request.user),
         "models_list": MODELS_LIST,
-        "differences": begun_from
-        and parameter_sets.differences(PRESETS.get(begun_from.parameter_set.preset), begun_from.params),
         "has_data": has_data,
         "any_data": bool(form.fields["version"].rows()),  # type: ignore[attr-defined]  # a choice among rows, declared above
+        **preset_cards.context(request.user, version, str(form["preset"].value() or ""), is_pinned=is_pinned),
     }
     return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
 
 
-def default_device(preset: Preset | None) -> dict[str, Any]:
-    """Return initial values of the form's device and GPUs: CPU for a preset that computes on CPUs only."""
-    on_cpu = preset is not None and preset.cpu_only
-    return {"gpus_per_node": drafts.default_gpus(preset)} | ({"device": CPU.name} if on_cpu else {})
+def _render_cards(request: SignedInRequest) -> HttpResponse:
+    """Render the choice of presets for a dataset version; `?preset=` is what the user chose, if anything."""
+    query = request.GET
+    version = _version(request.user, query.get("version", ""))
+    context = preset_cards.context(request.user, version, query.get("preset", ""), is_pinned="pinned" in query)
+    return render(request, "training/_preset_cards.html", context)
+
+
+def _version(user: User, value: object) -> DatasetVersion | None:
+    number = ids.number(str(value or ""))
+    return DatasetVersion.objects.usable_by(user).filter(pk=number).first() if number else None
+
+
+def default_device(user: User, preset: Preset | None) -> dict[str, Any]:
+    """Return initial values of the form's device and GPUs: CPU if the preset or the user's cluster has no GPUs."""
+    gpus = drafts.default_gpus(user, preset)
+    return {"gpus_per_node": gpus} | ({} if gpus else {"device": CPU.name})
 
 
 @needs(Action.TRAINING_SUBMIT)
@@ -98,7 +123,7 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
 def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
     initial: dict[str, Any] = {
-        "preset": next(iter(PRESETS)) if has_data else OWN,
+        "preset": next(iter(PRESETS)) if has_data or request.user.can(Action.DATASETS_CREATE) else OWN,
         "cpus": default_cpus(),
     }
     query = request.GET

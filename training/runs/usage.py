@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from datasets.models import DatasetVersion
 from training.runs.models import TrainingInput, TrainingJob
+from workers.core.models import Job
 
 
 def trainings_on(version: DatasetVersion) -> list[str]:
@@ -16,7 +17,9 @@ def trainings_on(version: DatasetVersion) -> list[str]:
         | Q(eval_version=version)
         | Q(pk__in=TrainingInput.objects.filter(version=version).values("training"))
     )
-    return [
-        _("training job %(name)s of %(owner)s") % {"name": row.job.name, "owner": row.job.owner}
-        for row in rows.select_related("job__owner").order_by("pk")[:20]
-    ]
+    return [describe_training(row.job) for row in rows.select_related("job__owner").order_by("pk")[:20]]
+
+
+def describe_training(job: Job) -> str:
+    """Return the phrase that names the training of a job as a user of a version."""
+    return _("training job %(name)s of %(owner)s") % {"name": job.name, "owner": job.owner}

@@ -18,6 +18,7 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from aiplatform.lib.secret_names import mask_params, mask_text
 from aiplatform.lib.zips import send_zip
+from aiplatform.objects import bulk
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
 from training.programs.filters import STATES
@@ -84,6 +85,16 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
     return get_object_or_404(narrow(rows, **read), pk=pk)
 
 
+BULK = (
+    bulk.compare("/training/compare/", "training", least=1),
+    bulk.stop(
+        "/api/v1/training/jobs/0/stop/",
+        gettext_lazy("The runs end immediately and count as stopped. Checkpoints are kept."),
+        needs=Action.TRAINING_CONTROL,
+    ),
+)
+
+
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
@@ -92,11 +103,10 @@ def job_list(request: SignedInRequest) -> HttpResponse:
     if request.GET.get("looks") != "1":
         rows = rows.without_looks()
     page = TrainingFilters.orders.page(request, rows)
-    results.add_newest_metrics(page.rows)
-    for training in page:
-        training.figure = results.headline(training)
+    results.add_list_metrics(page.rows)
     alive = any(not training.job.is_final for training in page)
-    context = {"page": page, "states": STATES, "refresh": alive, "planned": planned.shown(request.user)}
+    context = {"page": page, "states": STATES, "refresh": alive, "bulk": BULK}
+    context["planned"] = planned.shown(request.user)
     return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)
 
 

@@ -46,11 +46,11 @@ class LimitsIn(serializers.Serializer[Any]):
     at_once = serializers.IntegerField(min_value=1, max_value=limits.MAX_PARALLEL_TRIALS, default=2)
     time_limit_s = serializers.IntegerField(
         min_value=1, max_value=limits.MAX_DAYS * 86400, required=False, allow_null=True, default=None,
-        help_text="From its start; then no new trial begins, and those that run end by themselves.",
+        help_text="Measured from the start. Afterwards no new trial starts; running trials complete.",
     )  # fmt: skip
     hours_limit = serializers.FloatField(
         required=False, allow_null=True, default=None,
-        help_text="Card-hours of all its trials; of trainings without cards core-hours.",
+        help_text="GPU-hours of all trials; core-hours for trainings without GPUs.",
     )  # fmt: skip
     target = serializers.FloatField(
         required=False, allow_null=True, default=None, help_text="A value of the first objective that is good enough."
@@ -103,7 +103,11 @@ class ParamsIn(StrictMixin, serializers.Serializer[Any]):
 
 class BestIn(StrictMixin, serializers.Serializer[Any]):
     trial = serializers.IntegerField(
-        min_value=0, required=False, allow_null=True, default=None, help_text="Its number; the best one when left out."
+        min_value=0,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Number of the trial; the best trial if omitted.",
     )
     params = serializers.DictField(default=dict, help_text="In place of the study's own: more epochs, say.")
 
@@ -139,13 +143,15 @@ class TrialOut(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     state = serializers.CharField(help_text="waiting (its job is queued), running, complete, pruned or failed.")
     state_label = serializers.CharField()
-    training = serializers.IntegerField(allow_null=True, help_text="Its training; null where that was deleted.")
+    training = serializers.IntegerField(allow_null=True, help_text="Training of the trial; null if it was deleted.")
     job_state = serializers.CharField(help_text="State of the job of its training.")
     params = serializers.DictField()
     values = serializers.ListField(child=serializers.FloatField(), help_text="One for each objective.")
-    so_far = serializers.FloatField(allow_null=True, help_text="Newest value of the first objective while it goes on.")
+    so_far = serializers.FloatField(
+        allow_null=True, help_text="Newest value of the first objective while the trial runs."
+    )
     sentence = serializers.CharField(help_text="Why it failed.")
-    enqueued = serializers.BooleanField(help_text="A person asked for its parameters.")
+    enqueued = serializers.BooleanField(help_text="The parameters were requested by a user.")
     best = serializers.BooleanField(help_text="The best one; of several objectives, on the front.")
     created_at = serializers.DateTimeField()
     told_at = serializers.DateTimeField(allow_null=True)
@@ -153,7 +159,7 @@ class TrialOut(serializers.Serializer[Any]):
 
 class StudyDetailOut(StudyOut):
     counts = serializers.SerializerMethodField(help_text="Trials by state.")
-    hours = serializers.SerializerMethodField(help_text="Card-hours or core-hours used.")
+    hours = serializers.SerializerMethodField(help_text="GPU-hours or core-hours used.")
     best = serializers.SerializerMethodField(help_text="The best trial; null while none is complete.")
     params = serializers.SerializerMethodField(help_text="What is the same for all trials.")
     enqueued = serializers.ListField(child=serializers.DictField())

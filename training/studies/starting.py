@@ -58,6 +58,7 @@ def new(request: SignedInRequest) -> HttpResponse:
 
 def _initial(request: SignedInRequest, chosen: str, version: DatasetVersion | None) -> dict[str, Any]:
     preset = PRESETS.get(chosen)
+    gpus = drafts.default_gpus(request.user, preset)
     key = figure_of(preset)
     return {
         "name": creating.free_name(
@@ -66,8 +67,8 @@ def _initial(request: SignedInRequest, chosen: str, version: DatasetVersion | No
         "version": version,
         "key": key,
         "direction": objectives.usual_direction(key),
-        "gpus_per_node": drafts.default_gpus(preset),
-        **({"device": CPU.name} if preset and preset.cpu_only else {}),
+        "gpus_per_node": gpus,
+        **({} if gpus else {"device": CPU.name}),
         "cpus": default_cpus(),
     }
 

@@ -15,6 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.ordering import ListPage
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages, action
 from aiplatform.objects.tables import Column, MainColumn, Table
 from training.programs.pairs import read_pairs
@@ -40,8 +41,17 @@ class StudyPages(ObjectPages[Study]):
         Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         anchor="study",
+        bulk=(
+            bulk.stop(
+                "/api/v1/studies/0/stop/",
+                _("Running trials are stopped; results so far are kept."),
+                when="not row.is_over",
+                owned=bulk.OWNED,
+                needs=Action.TRAINING_CONTROL,
+            ),
+        ),
     )
-    region, layout = "studies", "wide"
+    region, art, layout = "studies", "sliders", "wide"
     title, lead = _("Hyperparameter search"), _("Hyperparameter search")
     filter_label, no_match_text = _("Filter studies"), _("No study matches this filter.")
     empty_text = _("No studies yet. Define parameter ranges, and a series of short trainings finds good values.")

@@ -82,9 +82,7 @@ class Launch:
     ports: int = 0  # how many ports to lease; the first is AIP_PORT
     secrets: list[str] = field(default_factory=list)  # values to star out in the log
     overlay: dict[str, Any] = field(default_factory=dict)  # an image that it runs in, see workers.supervisor.ticket
-    container: dict[str, Any] = field(
-        default_factory=dict
-    )  # in tier 4: its own `image`, and whether that is `writable`
+    container: dict[str, Any] = field(default_factory=dict)  # in tier 4: its own `image`, and whether it is `writable`
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
     command: str = ""  # what is run, in people's words, for the log; "": the words of argv
     notes: list[str] = field(default_factory=list)  # lines for the log of what was done before, see log_lines
@@ -98,11 +96,7 @@ class Launch:
 
     @classmethod
     def load(cls, path: Path) -> Launch:
-        """Read what `save` wrote.
-
-        Raises:
-            OSError: nothing was.
-        """
+        """Read what `save` wrote; an OSError says that it wrote nothing."""
         values = json.loads(path.read_text())
         return cls(**values | {name: [Path(p) for p in values.get(name, ())] for name in _PATHS})
 
@@ -134,8 +128,7 @@ class JobKind:
         submit_action: what a person must be allowed to start one.
         offered: whether people can submit its jobs at all, by a page or the API.
         counts_as: the class in which a cluster limits how many of its jobs a person may run.
-        idle_guard: whether its jobs are warned and ended when their cards do nothing; false where they hold cards
-            in order to be ready.
+        idle_guard: whether its jobs are warned and ended while their devices are idle; false of those that stay ready.
         approvable: whether its jobs wait for an approval in clusters that ask for one.
         answers_requests: whether requests fail while its jobs wait; they come first among equal priorities.
         builds_image: whether its jobs build the image that other jobs wait for; those name it as the reason.
@@ -146,6 +139,7 @@ class JobKind:
         device_kinds: what kinds of devices its programs can compute on.
         can: the buttons of its jobs, unless `capabilities` says more.
         about_restore: what *Restore* does, where that is not to go on from the newest checkpoint.
+        phases: values of `JobPhase` that its programs report, in their order; pages show them while a job runs.
         related: one-to-one relations of `Job` that `url` reads; lists load them together with the jobs.
     """
 
@@ -177,6 +171,7 @@ class JobKind:
     device_kinds: tuple[str, ...] = tuple(DEVICE_KINDS)
     can: Capabilities = Capabilities()
     about_restore: Any = ""
+    phases: tuple[str, ...] = ()
     related: ClassVar[tuple[str, ...]] = ()
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -204,6 +199,10 @@ class JobKind:
 
     def expected_runtimes(self, jobs: QuerySet[Job]) -> Mapping[int, float]:
         """Return the run times in seconds, by number, of those of `jobs` that have an expected duration."""
+        return {}
+
+    def key_metrics(self, jobs: Collection[int]) -> Mapping[int, str]:
+        """Return the key metric in words, by number, of those of `jobs` that have one: "AP50 0.912"."""
         return {}
 
     def ended(self, job: Job, attempt: Attempt) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -31,6 +32,7 @@ class JobPhase(TextChoices):
     """The phase that a running program reports, in the order in which phases run; a program need not report any."""
 
     NONE = "", ""
+    LOADING = "loading", _("Loading the model")
     PACKING = "packing", _("Preparing data")
     MASKS = "masks", _("Preparing masks")
     LEARNING = "learning", _("Training")
@@ -43,6 +45,10 @@ class JobPhase(TextChoices):
     PREDICTING = "predicting", _("Predicting")
     MEASURING = "measuring", _("Measuring speed")
     EXPORTING = "exporting", _("Exporting the model")
+
+
+#: Phases before the main work: their share says nothing about how far a job is.
+PREPARATION = frozenset({JobPhase.LOADING, JobPhase.PACKING, JobPhase.MASKS})
 
 
 class Desired(TextChoices):
@@ -161,6 +167,17 @@ GROUPS: Mapping[str, frozenset[JobState]] = {
     "completed": COMPLETED,
     "failed": frozenset({S.FAILED, S.LOST}),
     "stopped": frozenset({S.STOPPED}),
+}
+
+
+#: Labels of the groups.
+GROUP_LABELS: Mapping[str, Any] = {
+    "waiting": _("Waiting"),
+    "running": _("Running"),
+    "paused": _("Paused"),
+    "completed": _("Completed"),
+    "failed": _("Failed"),
+    "stopped": _("Stopped"),
 }
 
 

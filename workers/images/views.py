@@ -16,6 +16,7 @@ from accounts.http import SignedInRequest
 from accounts.models import User
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages, action
 from aiplatform.objects.tables import Column, MainColumn, Table
 from workers.core.models import Job
@@ -57,8 +58,13 @@ class ImagePages(ObjectPages[Image]):
         Column(_("Owner"), template="images/_owner.html", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         anchor="image",
+        bulk=(
+            bulk.delete(
+                "/api/v1/images/0/", _("Images in use are kept."), when="not row.built_in", needs=Action.JOBS_SUBMIT
+            ),
+        ),
     )
-    region, title = "images", pgettext_lazy("container", "Images")
+    region, art, title = "images", "package", pgettext_lazy("container", "Images")
     lead = _("Sources of programs for jobs: engines built from packages, saved workspaces, and container images.")
     filter_label, no_match_text = _("Filter images"), _("No image matches this filter.")
     new_title, save_label = _("Build image"), _("Save")

@@ -19,7 +19,7 @@ from aiplatform.pages.home.sections import Section
 from workers.core import kinds
 from workers.core.models import Job
 from workers.core.models.requests import Approval, TimeRequest
-from workers.core.states import FINAL, JobPhase
+from workers.core.states import FINAL
 from workers.jobs import buttons
 from workers.jobs.buttons import Button
 
@@ -36,11 +36,6 @@ class JobRow:
     kind: str
     icon: str
     buttons: list[Button]
-
-    @property
-    def shows_percent(self) -> bool:
-        """Whether its progress is that of the main work: preparation only shows its own counter."""
-        return self.job.progress is not None and self.job.phase not in (JobPhase.PACKING, JobPhase.MASKS)
 
 
 def running_jobs(user: User) -> dict[str, Any] | None:

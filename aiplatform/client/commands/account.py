@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import os
+import platform as computer
 import sys
+import time
+import webbrowser
 from typing import Any
 
 from aiplatform.client import config, output
@@ -20,14 +22,35 @@ FROM_STDIN = "-"
 
 def _login(args: argparse.Namespace) -> None:
     platform = config.load(args.address or args.url)
+    name = f"aip on {computer.node()}"[:50]
     if args.token:
         token = sys.stdin.readline().strip() if args.token == FROM_STDIN else args.token
+    elif args.username or args.password_stdin:
+        token = _request_token(platform, args, name=name)["token"]
     else:
-        token = _request_token(platform, args, name=f"aip on {os.uname().nodename}")["token"]
+        token = _sign_in_by_browser(platform, name)["token"]
     client = Client(config.Config(platform.url, token))
     me = client.get("me/")
     config.save(platform.url, token)
     done(args, me, f"Signed in to {platform.url} as {output.clean(me.get('username', ''))}.")
+
+
+def _sign_in_by_browser(platform: config.Config, name: str) -> Any:
+    """Get a new token that the user allows in a browser, on this computer or another one (RFC 8628)."""
+    client = Client(config.Config(platform.url, ""))
+    started = client.post("auth/device/", {"name": name})
+    url = started["verification_uri_complete"]
+    output.say(f"Open this address in a browser and allow the code {started['user_code']}:\n  {url}")
+    if sys.stdin.isatty():
+        webbrowser.open(url)  # nothing happens on computers without a browser
+    end = time.monotonic() + started["expires_in"]
+    while True:
+        try:
+            return client.post("auth/device/token/", {"device_code": started["device_code"]})
+        except ClientError as exc:
+            if exc.code != "authorization_pending" or time.monotonic() > end:
+                raise
+        time.sleep(started["interval"])
 
 
 def _request_token(platform: config.Config, args: argparse.Namespace, **settings: Any) -> Any:
@@ -45,12 +68,30 @@ def _request_token(platform: config.Config, args: argparse.Namespace, **settings
     client, fields = Client(config.Config(platform.url, "")), {"username": username, "password": password, **settings}
     if args.code:
         fields["code"] = args.code
-    try:
-        return client.post("auth/token/", fields)
-    except ClientError as exc:
-        if exc.code != "second_factor_needed" or args.code or not interactive:
-            raise
-    return client.post("auth/token/", fields | {"code": _prompt("Code of the second factor: ")})
+    while True:
+        try:
+            return client.post("auth/token/", fields)
+        except ClientError as exc:
+            if exc.code == "second_factor_needed" and "code" not in fields and interactive:
+                fields["code"] = _prompt("Code of the second factor: ")
+            elif exc.code == "password_change_needed" and "new_password" not in fields:
+                fields["new_password"] = _new_password(args, exc)
+            else:
+                raise
+
+
+def _new_password(args: argparse.Namespace, refusal: ClientError) -> str:
+    """Read what replaces a temporary password: by a prompt, or the second line of standard input."""
+    if args.password_stdin:
+        password = sys.stdin.readline().rstrip("\n")
+        if not password:
+            raise refusal
+        return password
+    output.say("This is a temporary password. Set your own.")
+    password = getpass.getpass("New password: ")
+    if password != getpass.getpass("Repeat new password: "):
+        raise ClientError("The passwords differ. Sign in again.", USAGE)
+    return password
 
 
 def _prompt(prompt: str) -> str:
@@ -78,12 +119,14 @@ def _whoami(args: argparse.Namespace) -> None:
 
 
 FIELDS = columns("Username=username, Nickname=nickname, Roles=roles|joined")
-USERNAME = option("--username", help="prompted for if omitted")
-PASSWORD = flag("--password-stdin", help="read the password from standard input")
+USERNAME = option("--username", help="sign in with the password of this user instead of a browser")
+PASSWORD = flag(
+    "--password-stdin", help="read the password from standard input; a second line replaces a temporary password"
+)
 CODE = option("--code", help="code of the second factor; prompted for if required")
 
 NOUNS = {
-    "login": Verb("login", "Sign in and store a token for this address.", (
+    "login": Verb("login", "Sign in with a browser, or with name and password, and store a token for this address.", (
         option("address", nargs="?", help=f"address of the platform ({config.DEFAULT_URL})"),
         USERNAME, PASSWORD, CODE,
         option("--token", help="use this token instead of a password; - reads it from standard input"),

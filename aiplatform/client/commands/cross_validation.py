@@ -40,7 +40,7 @@ def end(args: argparse.Namespace, folds: Sequence[Mapping[str, Any]]) -> int:
     validation = _read(args.client, folds[0])
     output.as_json(validation) if args.json else print_report(args, validation)
     if target := getattr(args, "download", None):
-        for fold, row in zip(folds, rows, strict=True):
+        for fold, row in zip(folds, rows):
             brought = outputs.bring_back(args.client, row["job"], target / f"fold_{fold['fold']}", quiet=args.json)
             output.say(f"fold {fold['fold']}: {brought}")
     return max(waiting.exit_code(row) for row in rows)

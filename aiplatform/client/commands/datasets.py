@@ -82,9 +82,8 @@ NOUNS = {
         Verb("download", "Download a version as a zip file.", (
             option("version", find=lookup.version, help="id, NAME, or NAME:VERSION"),
             TO,
-            option("--as", dest="form", field="as", choices=FORMS, default="zip", help=
-                "format; all except tar "
-                "are zip files"),
+            option("--as", dest="form", field="as", choices=FORMS, default="zip",
+                   help="format; all except tar are zip files"),
         ), get="versions/{version}/download/", file=_file_name),
         Verb("split", "Split a version again, as the next version of its dataset.", (
             VERSION, *SPLIT,

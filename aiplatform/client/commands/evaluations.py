@@ -47,7 +47,7 @@ def script_fields(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _all_metrics(metrics: Mapping[str, Any] | None) -> str:
-    numbers = [(name, value) for name, value in (metrics or {}).items() if isinstance(value, int | float)]
+    numbers = [(name, value) for name, value in (metrics or {}).items() if isinstance(value, (int, float))]
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers)
 
 

@@ -171,7 +171,7 @@ def shares(text: str) -> dict[str, int]:
     parts = text.split("/")
     if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
         raise argparse.ArgumentTypeError("write three integers, such as 80/10/10")
-    return dict(zip(("train", "val", "test"), map(int, parts), strict=True))
+    return dict(zip(("train", "val", "test"), map(int, parts)))
 
 
 WAIT = flag("--wait", field="", help="wait until it is imported")

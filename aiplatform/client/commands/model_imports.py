@@ -115,7 +115,7 @@ def _import(args: argparse.Namespace) -> int | None:
         body["upload"] = tus.upload(args.client, args.file[0] if single else packed(args.file), quiet=args.json)
     row = args.client.post("models/" if model is None else f"models/{model}/versions/", body, once=True)
     if "act" not in row:
-        done(args, row, f"{row['model_name']} v{row['number']} is in the registry: {row['task']}.")
+        done(args, row, _registered(row))
         return None
     if not args.wait:
         done(args, row, f"Job {row['job']} reads the files; they become a version when it has completed.")
@@ -125,8 +125,19 @@ def _import(args: argparse.Namespace) -> int | None:
         done(args, row, row["refused"] or row["sentence"])
         return JOB_FAILED
     version = args.client.get(f"model-versions/{row['made']}/")
-    done(args, version, f"{version['model_name']} v{version['number']} is in the registry.")
+    done(args, version, _registered(version))
     return OK
+
+
+def _registered(version: dict[str, Any]) -> str:
+    """Name the version, what was detected in its files, and the options that replace a guess."""
+    lines = [f"{version['model_name']} v{version['number']} is in the registry: {version['task']}."]
+    detected = version["facts"].get("detected") or []
+    if detected:
+        lines.append("Detected: " + ", ".join(f"{row['field']} {row['value']} ({row['source']})" for row in detected))
+    if version["task"] == "tensor" and detected:
+        lines.append("Guesses are not used. Confirm them with aip models try, or by --task, --labels and --pixels.")
+    return "\n".join(lines)
 
 
 def find_own(client: Client, name: str) -> int | None:

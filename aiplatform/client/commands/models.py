@@ -22,7 +22,7 @@ COLUMN_METRICS = 3  # in a column; `show` prints all of them
 
 def first_metrics(metrics: Mapping[str, Any] | None) -> str:
     """The first metrics, as "val/ap50 0.888, …"."""
-    numbers = [(name, value) for name, value in (metrics or {}).items() if isinstance(value, int | float)]
+    numbers = [(name, value) for name, value in (metrics or {}).items() if isinstance(value, (int, float))]
     return ", ".join(f"{name} {value:.3f}" for name, value in numbers[:COLUMN_METRICS])
 
 

@@ -69,6 +69,8 @@ NOUNS = {
                      help="name of a role; can be repeated"),
             repeated("--group", field="groups", default=[], find=_ids("groups/", "group"),
                      help="name of a group; can be repeated"),
+            repeated("--cluster", field="clusters", default=[], find=lookup.cluster,
+                     help="name or id of a cluster; can be repeated"),
         ), post="users/", send=lambda args: {"nickname": args.username}, prints="password",
              done="The initial password: it is not shown again and must be changed at the first sign-in."),
         Verb("enable", "Approve an account.", (USER,), patch="users/{username}/", send={"is_active": True},

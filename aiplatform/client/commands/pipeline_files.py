@@ -18,7 +18,7 @@ TEXTS = "pipeline-texts/"
 SCRIPT_TIMEOUT_S = 300
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """Specification in a file, and its layout, if the file has one."""
 

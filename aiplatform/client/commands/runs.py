@@ -54,7 +54,7 @@ def _list(args: argparse.Namespace) -> None:
     rows = rows[: args.limit] if args.limit > 0 else rows
     if args.json:
         names = [column["name"] for column in table["columns"]]
-        output.as_json([{**row["run"], "values": dict(zip(names, row["values"], strict=True))} for row in rows])
+        output.as_json([{**row["run"], "values": dict(zip(names, row["values"]))} for row in rows])
         return
     if args.csv:
         _print_csv(table["columns"], rows)

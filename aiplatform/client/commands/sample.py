@@ -60,7 +60,7 @@ def _remove(args: argparse.Namespace) -> int:
                 raise
             output.say("Removed the sample project.")
             return OK
-        if row["state"] == "failed":
+        if row["state"] == "removal_failed":
             raise ClientError(row["message"])
         time.sleep(EVERY_S)
     output.say("The sample project is being removed.")

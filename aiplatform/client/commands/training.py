@@ -18,7 +18,7 @@ COLUMNS = columns(
     "id, name, state, preset=preset|program, dataset, progress=|progress, loss=loss|figure, rate=lr|figure, "
     "cluster=cluster_name, made=created_at|ago",
     program=lambda preset: preset or "custom code",
-    figure=lambda value: f"{value:.3g}" if isinstance(value, int | float) else "",
+    figure=lambda value: f"{value:.3g}" if isinstance(value, (int, float)) else "",
 )
 FIELDS = titled(COLUMNS) + columns(
     "Reason=wait_sentence, Position=position, Time left=eta_s|duration, Time by phase=|phases, Message=sentence, "

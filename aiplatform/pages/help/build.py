@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ from aiplatform.pages.help.site import COMPRESSED, CURRENT, MANIFEST, content_ty
 #: Configuration and folder of each language.
 LANGUAGES: Final = {"en": ("mkdocs.yml", ""), "zh": ("mkdocs.zh.yml", "zh")}
 MODULES: Final = Path(__file__).parent
+LOCK: Final = "build.lock"
 #: Files whose names contain a digest of their content.
 FINGERPRINTED: Final = re.compile(r"\.[0-9a-f]{8}\.min\.(?:js|css)$|^(?:zh/)?assets/inline/[0-9a-f]{16}\.js$")
 #: Not served: source maps, the index of languages that are not searched, and pages of MkDocs that the product has.
@@ -47,26 +49,31 @@ def build_site(folder: Path, *, is_forced: bool = False) -> bool:
     """
     pages = {language: generated_pages(language) for language in LANGUAGES}
     digest = source_digest(pages)
-    if current_version(folder) == digest and not is_forced:
-        return False
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as lock:  # a second process waits, and then finds the site built
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if current_version(folder).partition("-")[0] == digest and not is_forced:
+            return False
+        _build_version(folder, digest, pages)
+    return True
+
+
+def _build_version(folder: Path, digest: str, pages: dict[str, dict[str, str]]) -> None:
     draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder))
     try:
         draft.chmod(0o755)
         for language, (config, subfolder) in LANGUAGES.items():
             _build_language(config, draft / subfolder, pages[language])
         _write_manifest(draft)
-        target = folder / digest
-        shutil.rmtree(target, ignore_errors=True)
+        target = folder / draft.name.replace("draft", digest)  # no folder that is served is written again
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     previous = current_version(folder)
-    _switch(folder, digest)
+    _switch(folder, target.name)
     for path in folder.iterdir():
-        if path.is_dir() and path.name not in {digest, previous, CURRENT}:
+        if path.is_dir() and path.name not in {target.name, previous, CURRENT}:
             shutil.rmtree(path, ignore_errors=True)
-    return True
 
 
 def source_digest(pages: dict[str, dict[str, str]]) -> str:

@@ -1,7 +1,7 @@
 """The built help site on disk: `AIP_DATA_ROOT/help/current` links to the newest of its versions.
 
-A version is a folder named by the digest of its sources. `manifest.json` in it lists every file with digest and type,
-so that a request finds a file by its name in a table and never by a path.
+A version is a folder named by the digest of its sources and a random part. `manifest.json` in it lists every file with
+digest and type, so that a request finds a file by its name in a table and never by a path.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ def current_version(folder: Path) -> str:
 def find_file(name: str) -> SiteFile | None:
     """Return a file of the current version by its path in the site; None if there is none of this name."""
     version = current_version(root())
-    return _files(root() / version).get(name) if version else None
+    try:
+        return _files(root() / version).get(name) if version else None
+    except (OSError, ValueError):  # replaced at this moment; not kept, so that the next request reads again
+        return None
 
 
 @lru_cache(maxsize=2)
 def _files(folder: Path) -> dict[str, SiteFile]:
-    try:
-        entries = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError):
-        return {}
+    entries = json.loads((folder / MANIFEST).read_text())
     return {
         name: SiteFile(
             folder / name, entry["digest"], content_type(name), entry["immutable"], tuple(entry["encodings"])

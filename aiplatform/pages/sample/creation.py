@@ -11,6 +11,8 @@ import logging
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from accounts.access.permissions import Action
@@ -23,7 +25,7 @@ from aiplatform.pages.sample import data, removal
 from aiplatform.pages.sample.models import SampleProject
 from datasets.models import Import
 from datasets.services import datasets, from_files, imports
-from inference.registry.models import Model, ModelVersion
+from inference.registry.models import Model
 from inference.serving import endpoints
 from training.runs import jobs
 from training.runs.drafts import TrainingRequest
@@ -34,7 +36,6 @@ from workers.core.states import COMPLETED
 log = logging.getLogger(__name__)
 CLAIMS = Claims(ttl=timedelta(seconds=60), ends_with_process=True)
 CHECK_INTERVAL = timedelta(seconds=2)  # between two checks that a reader triggers
-REGISTRATION_TIMEOUT = timedelta(minutes=2)  # from the end of the training until its model is in the registry
 STATE = SampleProject.State
 OPEN = (STATE.CREATING, STATE.REMOVING)
 KINDS = (jobs.KIND, endpoints.KIND)
@@ -86,19 +87,21 @@ def start(user: User) -> SampleProject:
 
 @transaction.atomic
 def _reset_failed_step(project_id: int) -> SampleProject:
-    """Detach the object that failed, so that its step is done again."""
+    """Detach the object that failed, so that its step is done again; of two requests only the first does it."""
+    changes: dict[str, object] = {"state": STATE.CREATING, "message": wording.Message(), "updated_at": now()}
+    if not SampleProject.objects.filter(pk=project_id, state=STATE.FAILED).update(**changes):
+        return _load(project_id)
     project = _load(project_id)
-    changes: dict[str, object] = {}
     if project.dataset is not None and project.version is None:
-        datasets.delete(project.dataset)
+        if not project.dataset.versions.exists():  # versions that the user added stay
+            datasets.delete(project.dataset)
         changes["dataset"] = None
     if project.job is not None and project.model_version is None and project.job.is_final:
         changes["job"] = None
     if project.service is not None and not project.service.is_up:
         endpoints.delete(service=project.service, by=project.user)
         changes["service"] = None
-    changes |= {"state": STATE.CREATING, "message": wording.Message(), "updated_at": now()}
-    SampleProject.objects.filter(pk=project_id, state=STATE.FAILED).update(**changes)
+    SampleProject.objects.filter(pk=project_id).update(**changes)
     return _load(project_id)
 
 
@@ -119,7 +122,7 @@ def job_ended(job: Job) -> None:
     """Continue the project whose training or endpoint has ended."""
     if job.kind not in KINDS:
         return
-    for project in SampleProject.objects.filter(job=job, state__in=OPEN):
+    for project in SampleProject.objects.filter(Q(job=job) | Q(service__job=job), state__in=OPEN):
         nudge(project)
 
 
@@ -138,20 +141,26 @@ def advance(project_id: int) -> None:
         return
     project = _load(project_id)
     try:
-        if project.state == STATE.REMOVING:
-            removal.advance(project, claim)
-            return
-        while step := _next_step(project, claim):
-            log.info("sample=%s step=%s", project_id, step)
-            project = _load(project_id)
-        claim.release(updated_at=now())
+        with translation.override(project.user.speaks):
+            _advance(project, claim)
     except ClaimLost as exc:
         log.info("sample=%s given up: %s", project_id, exc)
     except DomainError as exc:
         claim.release(state=STATE.FAILED, message=wording.of_error(exc), updated_at=now())
     except Exception:
         log.exception("sample=%s broke off", project_id)
-        claim.release(state=STATE.FAILED, message=wording.message("sample.internal"), updated_at=now())
+        failed = STATE.REMOVAL_FAILED if project.state == STATE.REMOVING else STATE.FAILED
+        claim.release(state=failed, message=wording.message("sample.internal"), updated_at=now())
+
+
+def _advance(project: SampleProject, claim: Claim) -> None:
+    if project.state == STATE.REMOVING:
+        removal.advance(project, claim)
+        return
+    while step := _next_step(project, claim):
+        log.info("sample=%s step=%s", project.pk, step)
+        project = _load(project.pk)
+    claim.release(updated_at=now())
 
 
 def _load(project_id: int) -> SampleProject:
@@ -211,6 +220,8 @@ def _import_version(project: SampleProject, claim: Claim) -> str:
         raise StepFailed(wording.message("sample.import_failed"))
     if first.state != Import.State.DONE:
         return ""
+    if first.version is None:
+        raise StepFailed(wording.message("sample.version_gone"))
     claim.write(version=first.version, updated_at=now())
     return "version"
 
@@ -234,11 +245,11 @@ def _find_model(project: SampleProject, claim: Claim) -> str:
         return ""
     if job.state not in COMPLETED:
         raise StepFailed(wording.message("sample.training_ended", why=job.message))
-    version = ModelVersion.objects.filter(job=job, source=ModelVersion.Source.TRAINING).order_by("pk").first()
+    version = removal.registered_version(job)
     if version is None:
-        if job.ended_at is not None and now() - job.ended_at > REGISTRATION_TIMEOUT:
-            raise StepFailed(wording.message("sample.no_model"))
-        return ""
+        if removal.is_registering(job):
+            return ""
+        raise StepFailed(wording.message("sample.no_model"))
     claim.write(model=version.model, model_version=version, updated_at=now())
     return "model"
 

@@ -36,9 +36,10 @@ class SampleProject(models.Model):
         READY = "ready", _("Ready")
         FAILED = "failed", _("Failed")
         REMOVING = "removing", _("Being removed")
+        REMOVAL_FAILED = "removal_failed", _("Not completely removed")
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="sample_project")
-    state = models.CharField(max_length=8, choices=State, default=State.CREATING)
+    state = models.CharField(max_length=16, choices=State, default=State.CREATING)
     message = MessageField()  # why it failed, or why it cannot be removed
     dataset = models.ForeignKey(Dataset, models.SET_NULL, null=True, related_name="+")
     version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="+")

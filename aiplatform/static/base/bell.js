@@ -4,25 +4,27 @@ import { t } from "./i18n.js";
 import { toast } from "./toast.js";
 
 const EVERY_MS = 20_000;
-const KEPT = "aip.bell"; // number of the newest one that was said, shared by all tabs
+const SAID = "aip.bell"; // number of the newest one that was shown as a toast, shared by all windows
+const SEEN = "aip.bell.window"; // number of the newest one when this window looked last
+const FRESH_S = 60; // an older one is not shown by the next page of a window
 const CHOICE = "aip.desktop";
 const KINDS = { finished: "ok", failed: "fail" };
 
 /** @type {HTMLDetailsElement | null} */
 const bell = document.querySelector("#bell");
 
-/** localStorage, where the browser lets us. */
+/** Storage of all windows, or of this one, where the browser lets us. */
 const kept = {
-  get(name) {
+  get(name, storage = "localStorage") {
     try {
-      return localStorage.getItem(name) ?? "";
+      return window[storage].getItem(name) ?? "";
     } catch {
       return "";
     }
   },
-  set(name, value) {
+  set(name, value, storage = "localStorage") {
     try {
-      localStorage.setItem(name, value);
+      window[storage].setItem(name, value);
     } catch {
       // storage is switched off: nothing is remembered
     }
@@ -41,6 +43,9 @@ function count(unread, label) {
 /** Whether news also come as notifications of the browser. */
 const desktop = () => kept.get(CHOICE) === "1" && "Notification" in window && Notification.permission === "granted";
 
+/** The newest one that this window has nothing to say about. */
+const known = () => Math.max(Number(kept.get(SAID)), Number(kept.get(SEEN, "sessionStorage")));
+
 function say(news) {
   const item = toast(news.title, KINDS[news.kind] ?? "info", { href: news.url, more: t("Show") });
   item.dataset.news = String(news.id);
@@ -52,16 +57,18 @@ function say(news) {
   });
 }
 
-async function look() {
+/** Update the number and show what came since the last look. @param {number} maxAgeS  older ones are not shown */
+async function look(maxAgeS = Infinity) {
   if (!bell?.dataset.bell || (document.hidden && !desktop())) return;
-  const after = kept.get(KEPT);
-  const answer = await fetch(`${bell.dataset.bell}${after ? `?after=${after}` : ""}`, { credentials: "same-origin" }).catch(() => null);
+  const answer = await fetch(`${bell.dataset.bell}?after=${known()}`, { credentials: "same-origin" }).catch(() => null);
   if (!answer?.ok || answer.redirected) return; // away for a moment, or signed out: the page says so itself
   const found = await answer.json();
   count(found.unread, found.label);
-  if (kept.get(KEPT) === String(found.newest)) return; // another tab said it meanwhile
-  kept.set(KEPT, String(found.newest));
-  if (after) for (const news of found.news.reverse()) say(news);
+  const before = known(); // another window may have shown some meanwhile
+  kept.set(SEEN, String(Math.max(before, found.newest)), "sessionStorage");
+  if (before >= found.newest) return;
+  kept.set(SAID, String(found.newest));
+  for (const news of found.news.reverse()) if (news.id > before && news.age_s <= maxAgeS) say(news);
 }
 
 if (bell) {
@@ -72,11 +79,12 @@ if (bell) {
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.elt.id === "bell-list" && !event.detail.elt.querySelector("[data-bell-read]")) look();
   });
-  document.addEventListener("visibilitychange", look);
-  setInterval(look, EVERY_MS);
-  const newest = bell.dataset.newest ?? "0"; // of those that are unread: older ones were said, or are not said any more
-  if (!kept.get(KEPT)) kept.set(KEPT, newest);
-  else if (Number(newest) > Number(kept.get(KEPT))) look();
+  document.addEventListener("visibilitychange", () => look());
+  setInterval(() => look(), EVERY_MS);
+  const newest = Number(bell.dataset.newest); // of those that are unread
+  // A new window shows nothing that came before it; the next page of a window what came between its two pages.
+  if (!kept.get(SEEN, "sessionStorage")) kept.set(SEEN, String(Math.max(newest, known())), "sessionStorage");
+  else if (newest > known()) look(FRESH_S);
 }
 
 // the choice, on the page of notification settings

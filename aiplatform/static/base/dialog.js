@@ -115,13 +115,22 @@ document.addEventListener("submit", (event) => {
   });
 });
 
+/** Elements whose question is open: no part of the page around them is refreshed meanwhile. @type {Set<Element>} */
+const asking = new Set();
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if ([...asking].some((one) => event.detail.elt.contains(one))) event.preventDefault();
+});
+
 // hx-confirm="Stop this job?" asks with our dialog instead of the browser's.
 document.addEventListener("htmx:confirm", (event) => {
   const { question, elt, issueRequest } = event.detail;
   if (!question) return;
   event.preventDefault();
   const danger = elt.classList?.contains("btn-danger") ?? false;
-  ask({ title: question, text: elt.dataset?.confirmText, act: elt.dataset?.confirmAct || t("Continue"), danger }).then(
-    (yes) => yes && issueRequest(true),
-  );
+  asking.add(elt);
+  ask({ title: question, text: elt.dataset?.confirmText, act: elt.dataset?.confirmAct || t("Continue"), danger }).then((yes) => {
+    asking.delete(elt);
+    if (yes) issueRequest(true);
+  });
 });

@@ -6,13 +6,15 @@ import "./keepfiles.js";
 import "./keys.js";
 import "./lists.js";
 import "./menu.js";
-import "./palette.js";
-import "./people.js";
+import "./selection.js";
 import "./side.js";
 import "./theme.js";
 import "./time.js";
 import { toast } from "./toast.js";
 import { t } from "./i18n.js";
+
+// fields for users, which few pages have
+if (document.querySelector("textarea[data-people]")) import("./people.js");
 
 // a control that files a form or follows an address as soon as it changes (filters, switchers)
 document.addEventListener("change", (event) => {

@@ -4,7 +4,8 @@
 // Keys without a modifier do nothing while the reader types, while a dialog is open, on pages that own the keyboard
 // (html[data-keys="own"], the annotator), and when the reader has switched them off in the settings (WCAG 2.1.4).
 import { t } from "./i18n.js";
-import { openPalette } from "./palette.js";
+import { rowAction, rowKeys } from "./tables.js";
+import { toast } from "./toast.js";
 
 const root = document.documentElement;
 const SWITCH = `aip.keys.${root.dataset.reader}`;
@@ -43,7 +44,7 @@ function action(event) {
   if (key === "/") return openPalette;
   if (key === "?") return showShortcuts;
   const control = declared(key);
-  return control ? () => control.click() : null;
+  return control ? () => control.click() : rowAction(key);
 }
 
 function pressed(event) {
@@ -71,6 +72,36 @@ function take(event, act) {
 
 document.addEventListener("keydown", pressed, true);
 
+// The palette: its module is loaded when it opens for the first time
+
+/** Open the palette. What is typed until its module is there is kept, and Enter is run then. */
+function openPalette() {
+  /** @type {HTMLDialogElement | null} */
+  const dialog = document.querySelector("[data-palette]");
+  if (!dialog || dialog.open) return;
+  const input = dialog.querySelector("input");
+  let isEntered = false;
+  const keep = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    isEntered = true;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  input.value = "";
+  input.addEventListener("keydown", keep, true);
+  dialog.showModal();
+  import("./palette.js")
+    .then(({ search }) => search(isEntered))
+    .catch(() => toast(t("The platform does not respond. Check your connection and try again."), "fail"))
+    .finally(() => input.removeEventListener("keydown", keep, true));
+}
+
+for (const button of document.querySelectorAll("[data-palette-open]")) {
+  button.addEventListener("click", openPalette);
+  const key = button.querySelector("kbd");
+  if (key && isMac) key.textContent = "⌘ K";
+}
+
 // The list of keys
 
 /** "ArrowRight" → "→", as keyboards show it. */
@@ -91,7 +122,8 @@ function sections() {
   /** @type {NodeListOf<HTMLElement>} */
   const controls = document.querySelectorAll("main [aria-keyshortcuts]");
   const own = [...controls].map((one) => [[readable(one.getAttribute("aria-keyshortcuts"))], labelOf(one)]);
-  if (own.length) lists.unshift([t("This page"), /** @type {[string[], string][]} */ (own)]);
+  const page = [.../** @type {[string[], string][]} */ (own), ...rowKeys()];
+  if (page.length) lists.unshift([t("This page"), page]);
   /** @type {NodeListOf<HTMLElement>} */
   const links = document.querySelectorAll(".side [data-go]");
   lists.push([t("Go to"), [...links].map((link) => [["g", link.dataset.go ?? ""], link.querySelector("span").textContent])]);

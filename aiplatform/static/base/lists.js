@@ -64,6 +64,9 @@ async function load(region, address, quiet = false) {
   return undefined;
 }
 
+/** Read a list again after an action on its rows. @param {Element} region */
+export const reload = (region) => load(region, location.href, true);
+
 /** Say why a list could not be shown. @param {Response} answer */
 function refused(answer) {
   const said = decodeURIComponent(answer.headers.get("X-Refusal") ?? "");

@@ -17,7 +17,7 @@ document.addEventListener("keydown", (event) => {
     menu.querySelector("summary").focus();
     event.stopPropagation();
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-    const items = [...menu.querySelectorAll(".menu-item")];
+    const items = [...menu.querySelectorAll(".menu-item:not([hidden])")];
     const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const next = event.key === "ArrowDown" ? at + 1 : at - 1;
     items[(next + items.length) % items.length]?.focus();

@@ -1,5 +1,5 @@
-// The command palette: Ctrl+K or "/" opens it, arrows select, Enter opens or runs. Results come from /search/ and hold
-// only what the reader may open: pages, objects and commands. Without a query it lists what was opened last.
+// The command palette: arrows select, Enter opens or runs. Results come from /search/ and hold only what the reader may
+// open: pages, objects and commands. Without a query it lists what was opened last. keys.js opens it and loads this module.
 import { api, explain, sendForm } from "./api.js";
 import { ask } from "./dialog.js";
 import { icon } from "./icons.js";
@@ -24,8 +24,6 @@ let shown = [];
 let selected = -1;
 /** The query that `shown` answers; null before the first answer. @type {string | null} */
 let answered = null;
-
-const isMac = /mac|iphone|ipad/i.test(navigator.platform ?? "");
 
 function option(result, place) {
   const line = document.createElement("div");
@@ -105,15 +103,17 @@ async function load() {
   show([
     { label: t("Recent"), rows: opened },
     { label: t("Pages"), rows: of("page") },
-    { label: t("Custom jobs"), rows: of("command") },
+    { label: t("Commands"), rows: of("command") },
   ]);
 }
 
 /** Run the selected result; of a query whose results are still to come, the first of them. */
 async function enter() {
-  if (answered !== input.value.trim()) {
+  const query = input.value.trim();
+  if (answered !== query) {
     clearTimeout(timer);
     await load();
+    if (!dialog.open || answered !== query || input.value.trim() !== query) return; // failed, or the text changed
   }
   if (shown[selected]) run(shown[selected]);
 }
@@ -138,22 +138,16 @@ async function run(result) {
   sendForm(result.url, fields);
 }
 
-export function openPalette() {
-  if (!dialog || dialog.open) return;
-  input.value = "";
+/** Show the results for what the palette's field holds, once it is open. @param {boolean} runsFirst  Enter was pressed already */
+export function search(runsFirst) {
   list.replaceChildren();
   shown = [];
   answered = null;
-  dialog.showModal();
-  load();
+  if (runsFirst) enter();
+  else load();
 }
 
 if (dialog) {
-  for (const button of document.querySelectorAll("[data-palette-open]")) {
-    button.addEventListener("click", openPalette);
-    const key = button.querySelector("kbd");
-    if (key && isMac) key.textContent = "⌘ K";
-  }
   input.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(load, DELAY_MS);

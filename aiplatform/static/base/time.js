@@ -1,4 +1,4 @@
-// <time datetime data-ago>: keeps "3 min ago" true while the page stays open.
+// <time datetime data-ago>: keeps "3 min ago" true while the page stays open; of data-moment that on hover.
 import { language, t } from "./i18n.js";
 
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
@@ -28,6 +28,11 @@ export function refreshTimes(root = document) {
   for (const element of elements) {
     const words = ago(element.dateTime);
     if (element.textContent !== words) element.textContent = words;
+  }
+  /** @type {Iterable<HTMLTimeElement>} */
+  const moments = root.querySelectorAll?.("time[data-moment]") ?? [];
+  for (const element of moments) {
+    element.title = `${ago(element.dateTime)} (${element.dataset.moment})`;
   }
 }
 

@@ -29,7 +29,7 @@ const net = new Net(given.api);
 const settings = new Settings(given.user);
 const journal = await new Journal(given.user, net).open();
 const canvases = Object.fromEntries([...stage.querySelectorAll("canvas")].map((canvas) => [canvas.dataset.layer, canvas]));
-const desk = new Desk({ labels: given.labels, canvases, journal, mode: given.mode });
+const desk = new Desk({ labels: given.labels, label: given.label, canvases, journal, mode: given.mode });
 const status = new Status({ saved: find("saved"), hint: find("hint"), notice: find("notice") }, desk);
 const classes = new ClassPanel(find("classes"), desk);
 const list = new ObjectPanel(find("objects"), {

@@ -21,16 +21,17 @@ export class Desk extends EventTarget {
   /**
    * @param {object} given
    * @param {{id: number, name: string, supercategory: string, shape: string, colour: string}[]} given.labels
+   * @param {number | null} given.label  the class that is drawn first
    * @param {Record<string, HTMLCanvasElement>} given.canvases  image, shapes, active
    * @param {import("./journal.js").Journal} given.journal
    * @param {"view" | "draw" | "review"} given.mode
    */
-  constructor({ labels, canvases, journal, mode }) {
+  constructor({ labels, label, canvases, journal, mode }) {
     super();
     this.mode = mode;
     this.labels = labels;
     this.byLabel = new Map(labels.map((label) => [label.id, label]));
-    this.label = labels[0]?.id ?? null;
+    this.label = label ?? labels[0]?.id ?? null;
     this.journal = journal;
     /** @type {any} */
     this.task = null; // the image, as the API sends it

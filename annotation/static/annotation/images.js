@@ -51,6 +51,7 @@ export class Images extends EventTarget {
     const { desk, net, status } = this;
     const turn = ++this.opening;
     this.root.dataset.busy = "";
+    delete this.root.dataset.failed;
     status.tell("");
     desk.tool.cancel();
     this.#leave();
@@ -183,6 +184,7 @@ export class Images extends EventTarget {
   }
 
   #failed(id, text) {
+    this.root.dataset.failed = ""; // nothing is on its way any more
     this.status.raise(text, [this.#again(id), [t("Back to the list"), () => this.#toList()]], "fail");
   }
 

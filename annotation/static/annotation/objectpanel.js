@@ -174,7 +174,10 @@ export class ObjectPanel {
     const shut = scene.locked.has(shape.id);
     const lock = button(shut ? "lock" : "lock-open", t("Lock or unlock %(name)s", { name }), () => scene.lock(shape.id, !shut), shut);
     lock.dataset.key = `lock-${shape.id}`;
-    const bin = button("trash", t("Delete %(name)s", { name }), () => desk.store.remove([scene.get(shape.id)]));
+    const bin = button("trash", t("Delete %(name)s", { name }), () => {
+      desk.store.remove([scene.get(shape.id)]);
+      if (!scene.get(shape.id)) desk.hint(t("%(name)s deleted. Undo restores it.", { name }));
+    });
     bin.dataset.key = `bin-${shape.id}`;
     const row = element("li", "annotator-row", choose, eye, ...(desk.mode === "view" ? [] : [lock, bin]));
     row.classList.toggle("is-chosen", chosen);

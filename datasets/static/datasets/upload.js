@@ -1,4 +1,4 @@
-// The source part of the dataset forms: drop zone with progress, or a path on the server.
+// The drop zone of forms that take data or a model: upload with progress, and what is missing.
 import { onDrop } from "../base/drop.js";
 import { bytes, duration, t } from "../base/i18n.js";
 import { chosenFiles, droppedFiles, nameOf, titleOf } from "./choosing.js";
@@ -6,6 +6,7 @@ import { packed } from "./packing.js";
 import { TusUpload, discard, offsetOf, unfinished } from "./tus.js";
 
 const ARCHIVE = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;
+const MODEL = /\.(onnx|safetensors|pt|pth|ckpt|pt2|bin|pkl)$/i;
 const IMAGE = /\.(jpe?g|jpe|jfif|png|apng|webp|bmp|gif|tiff?|hei[cf])$/i;
 
 const form = document.querySelector("[data-upload-form]");
@@ -25,23 +26,43 @@ const bar = box.querySelector("[data-bar]");
 /** @type {TusUpload | null} */
 let upload = null;
 
-// --- which source
-
-const sources = [.../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[name=source]"))];
-const chosenSource = () => (sources.find((radio) => radio.checked) || sources[0])?.value ?? "upload"; // other forms take files alone
-
-function showSource() {
-  for (const section of form.querySelectorAll("[data-source]")) section.hidden = section.dataset.source !== chosenSource();
-  judge();
-}
-for (const radio of sources) radio.addEventListener("change", showSource);
-
 /** The form may go when the file has arrived, or a path is to be used. */
 function judge() {
-  const waits = chosenSource() === "upload" && upload !== null && !hidden.value;
+  const waits = upload !== null && !hidden.value;
   submit.disabled = waits;
   submit.title = waits ? t("Wait for the upload to complete.") : "";
 }
+
+// --- nothing chosen: say so at the drop zone, where the keyboard goes
+
+const row = form.querySelector("[data-drop-row]");
+const missing = row.querySelector("[data-file-error]");
+
+/** @param {boolean} isMissing */
+function markMissing(isMissing) {
+  row.classList.toggle("has-error", isMissing);
+  /** @type {HTMLElement} */
+  const chooser = form.querySelector("[data-choose]");
+  chooser.setAttribute("aria-describedby", `file-label file-help${isMissing ? " file-error" : ""}`);
+  missing.replaceChildren();
+  if (!isMissing) return;
+  const text = document.createElement("p");
+  text.className = "form-error";
+  text.textContent = missing.dataset.missing ?? "";
+  missing.append(text);
+  chooser.scrollIntoView({ block: "center" });
+  chooser.focus();
+}
+
+const isFilled = (name) => Boolean(/** @type {HTMLInputElement | null} */ (form.querySelector(`[name=${name}]`))?.value);
+
+form.addEventListener("submit", (event) => {
+  const pressed = /** @type {HTMLButtonElement | null} */ (/** @type {SubmitEvent} */ (event).submitter);
+  const fromElsewhere = ["path", "job", "server_path"].some(isFilled) || pressed?.name === "empty";
+  if (hidden.value || upload || fromElsewhere || !missing.dataset.missing) return;
+  event.preventDefault();
+  markMissing(true);
+});
 
 // --- the file
 
@@ -57,15 +78,23 @@ choose("[data-choose]", input);
 choose("[data-choose-folder]", folder);
 onDrop(drop, async (_files, dropped) => take(await droppedFiles(dropped)));
 
-/** An archive or one image goes as it is, everything else packed into one file. */
+const takesModel = drop.dataset.takes === "model";
+const isUsable = (name) => ARCHIVE.test(name) || (takesModel ? MODEL : IMAGE).test(name);
+
+/** An archive or one file goes as it is, everything else packed into one file. */
 function take(found) {
   if (!found.length) return;
   const [{ path, file: only }] = found;
   const single = found.length === 1 && !path.includes("/");
-  if (single ? !ARCHIVE.test(path) && !IMAGE.test(path) : !found.some(({ path: name }) => ARCHIVE.test(name) || IMAGE.test(name))) {
-    refuse(t("%(name)s contains no images. Choose images, a folder of them, or a .zip or .tar.", { name: nameOf(found) }));
+  if (!found.some(({ path: name }) => isUsable(name))) {
+    refuse(
+      takesModel
+        ? t("%(name)s is not a model. Choose an .onnx, .safetensors or .pt file, an archive or a folder.", { name: nameOf(found) })
+        : t("%(name)s contains no images. Choose images, a folder of them, or a .zip or .tar.", { name: nameOf(found) }),
+    );
     return;
   }
+  markMissing(false);
   const file = single ? only : packed(found, `${nameOf(found)}.tar`);
   if (file.size > Number(drop.dataset.max)) {
     refuse(t("%(name)s is too large: the limit is %(limit)s.", { name: file.name, limit: bytes(drop.dataset.max) }));
@@ -172,5 +201,5 @@ if (hidden.value && box.dataset.kept) {
 } else {
   hidden.value = ""; // what was forgotten meanwhile has to be brought again
 }
-showSource();
+judge();
 offerUnfinished();

@@ -18,8 +18,10 @@ SUSPENDED = 75
 def main() -> int:
     """Return the exit code: 0 predicted (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
+    run = Run.from_env()
+    run.report(0, phase="loading")
     try:
-        Part(Run.from_env()).run_all()
+        Part(run).run_all()
     except Suspended:
         print("Suspended; the chunks that are whole are kept.", flush=True)
         return SUSPENDED

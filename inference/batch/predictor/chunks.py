@@ -16,6 +16,7 @@ from inference.kit.samples.run import same, write
 
 SIZE = 64  # pictures
 FOLDER = "chunks"
+PREVIEW = "preview.jsonl"  # predictions of the first chunk beside the folder, until it is complete
 Line = dict[str, Any]  # the answer to one picture, or why there is none
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from inference.batch.predictor.chunks import FOLDER, SIZE, Chunks, Line
+from inference.batch.predictor.chunks import FOLDER, PREVIEW, SIZE, Chunks, Line
 from inference.batch.predictor.predictions import Predictor
 from inference.kit.contracts.served_task import SHAPES
 from inference.kit.model_io.requested import Requested
@@ -54,6 +54,7 @@ class Part:
         self.chunks = Chunks(run.outputs / FOLDER, len(self.paths), placed=placed)
         self.begun = self.reported = self.checkpointed = time.monotonic()
         self.computed = 0
+        self.pending = 0  # predicted images of the chunk that is not complete yet
         self.speed: dict[str, Any] = {}
 
     def run_all(self) -> None:
@@ -89,15 +90,22 @@ class Part:
         for predicted in predictor.lines(self._samples(missing)):
             lines += predicted
             self.computed += len(predicted)
+            self._preview(number, lines)
             is_complete = False
             while number >= 0 and len(lines) >= (need := len(self.chunks.places(number))):
                 self.chunks.store(number, lines[:need])
                 lines, number, is_complete = lines[need:], next(waiting, -1), True
+            self.pending = len(lines)
             self._report_progress()
             finishes = self._should_stop()
             if finishes and is_complete:  # the chunk at hand is finished first
                 break
         return not finishes
+
+    def _preview(self, number: int, lines: list[Line]) -> None:
+        """Write the first predictions before their chunk is complete, so that the page has something to show."""
+        if self.rank == 0 and number == 0 and len(lines) <= SIZE:
+            write(self.run.outputs / PREVIEW, "".join(json.dumps(line) + "\n" for line in lines))
 
     def _samples(self, numbers: list[int]) -> Iterator[tuple[int, str]]:
         for number in numbers:
@@ -144,6 +152,7 @@ class Part:
         done = self._summarize(ended=False)["done"]
         spent = max(now - self.begun, 0.001)
         rate = self.ranks * self.computed / spent
+        done = min(done + self.ranks * self.pending, len(self.paths))
         eta = {"eta_s": (len(self.paths) - done) / rate} if rate else {}
         counted = {"phase_done": done, "phase_total": len(self.paths)}
         self.run.report(done, phase="predicting", **counted, images_per_s=rate, **eta)
@@ -179,6 +188,7 @@ class Part:
         return summary
 
     def _end(self) -> None:
+        (self.run.outputs / PREVIEW).unlink(missing_ok=True)
         summary = self._summarize(ended=True)
         figures = {name: float(summary[name]) for name in ("predictions", "broken")}
         write(self.run.outputs / "metrics.json", json.dumps(figures))

@@ -23,6 +23,7 @@ def main() -> int:
     """Return the exit code: 0 converted, 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
     run = Run.from_env()
+    run.report(0, phase="loading")
     try:
         Conversion(run).run_all()
     except Suspended:

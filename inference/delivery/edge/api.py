@@ -64,7 +64,7 @@ class EdgeReleaseIn(StrictMixin, serializers.Serializer):
     share = serializers.IntegerField(required=False, default=100, help_text=f"One of {fleet.SHARES}.")
     soak_minutes = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=fleet.MAX_SOAK,
-        help_text="After which it goes on to the next share by itself; 0: a person says when.",
+        help_text="Time after which the next share follows automatically; 0: a user decides.",
     )  # fmt: skip
 
 

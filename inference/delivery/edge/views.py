@@ -40,7 +40,7 @@ class EdgeGroupPages(ObjectPages[EdgeGroup]):
         Column(_("With problems"), "row.counts.wrong|count", kind="num"),
         Column(_("Owner"), "row.owner", sort="owner"),
     )
-    region, art = "edge-groups", "search"
+    region, art = "edge-groups", "smartphone"
     title = _("Edge groups")
     lead = _("Devices outside of the cluster that download their model and work without a network.")
     filter_label, no_match_text = _("Filter groups"), _("No group matches.")

@@ -32,7 +32,9 @@ class PushTargetSerializer(ObjectSerializer):
     create_only = ("kind",)
 
     kind = serializers.ChoiceField(list(PROTOCOLS))
-    options = serializers.DictField(required=False, default=dict, help_text="What the kind asks for; see the manual.")
+    options = serializers.DictField(
+        required=False, default=dict, help_text="Settings of the target type; see the reference."
+    )
     secret = serializers.CharField(
         max_length=targets.LONGEST_SECRET, required=False, default="", allow_blank=True, write_only=True,
         trim_whitespace=False, help_text="A token, a password or a private key; stored encrypted and never shown. "

@@ -44,7 +44,7 @@ class PushTargetPages(ObjectPages[PushTarget]):
         Column(_("Visible to"), "row.get_visibility_display"),
         Column(_("Owner"), "row.owner", sort="owner"),
     )
-    region, art = "push-targets", "models"
+    region, art = "push-targets", "upload"
     title = _("Export targets")
     lead = _("Your own destinations for models: a server, a bucket, a host, a registry.")
     filter_label, no_match_text = _("Filter targets"), _("No target matches.")

@@ -63,7 +63,7 @@ class ScriptOut(serializers.Serializer[Any]):
 class ScriptedOut(serializers.Serializer[Any]):
     """What an evaluation says of an own script."""
 
-    script = serializers.SerializerMethodField(help_text="null where ours judged.")
+    script = serializers.SerializerMethodField(help_text="null if the built-in evaluation was used.")
     params = serializers.SerializerMethodField()
 
     @extend_schema_field(ScriptOut(allow_null=True))

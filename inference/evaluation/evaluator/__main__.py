@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from inference.evaluation.evaluator import robust
+from inference.evaluation.evaluator.preview import Preview
 from inference.kit.contracts.served_task import Scoring
 from inference.kit.model_io.memory import keep_freed
 from inference.kit.model_io.spec import TENSOR
@@ -49,6 +50,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         Suspended: a suspend was requested.
     """
     started = time.monotonic()
+    run.report(0, phase="loading")
     spec = model_json.load(run.model)
     if spec.task == TENSOR:
         raise ground_truth.Unfit("This model came without model.json, so its answers cannot be understood.")
@@ -79,7 +81,9 @@ def evaluate(run: Run) -> dict[str, Any]:
     if altered:
         predictor.later = min(altered, len(data.samples)) * len(robust.passes(data))
     predictor.kept[file.name] = file
-    lines = predictor.all(file)
+    predictor.phase = "predicting"
+    preview = Preview(run.outputs, data, scoring)
+    lines = predictor.all(file, newest=preview.show)
     if not lines:
         raise ground_truth.Unfit("Not one image was judged.")
     inference_s = predictor.inference_s
@@ -120,6 +124,7 @@ def evaluate(run: Run) -> dict[str, Any]:
     selftest.leave(run, spec, engine, [data.image(sample) for sample in data.samples])
     write(run.outputs / "images.jsonl", "".join(json.dumps(image) + "\n" for image in images))
     write(run.outputs / "evaluation.json", json.dumps(evaluation))
+    preview.remove()
     figures = {k: v for k, v in evaluation["summary"].items() if v is not None}
     write(run.outputs / "metrics.json", json.dumps(figures))
     run.report(

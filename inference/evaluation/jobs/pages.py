@@ -19,8 +19,7 @@ from aiplatform.objects.pages import POST, ObjectPages, Row, action, page
 from aiplatform.objects.tables import Column, MainColumn
 from inference.evaluation.jobs.forms import ModelJobForm
 from inference.evaluation.jobs.submission import DEFAULT_CPUS
-from inference.evaluation.metric_labels import GROUP_LABELS
-from workers.core.states import GROUPS, JobState
+from workers.core.states import GROUP_LABELS, GROUPS, JobState
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -59,8 +58,8 @@ class ModelJobPages(ObjectPages[Row]):
         stop_text: what becomes of a job that is stopped.
     """
 
-    namespace, art = "inference", "search"
-    form_template = "inference/new_job.html"
+    namespace, art = "inference", "evaluation"
+    form_template, fit_template = "inference/new_job.html", "workers/_fit.html"
     form_class: ClassVar[type[ModelJobForm]]
     submit: ClassVar[Callable[..., Any]]
     check: ClassVar[Callable[..., object]]
@@ -98,9 +97,18 @@ class ModelJobPages(ObjectPages[Row]):
         """The panel in the form: whether the job would start now. Incomplete forms are fine."""
         form = self.form_class(request.POST, user=request.user)
         form.is_valid()
-        resources: Resources = {"cpus": DEFAULT_CPUS, **form.resources()}
+        resources: Resources = {"cpus": DEFAULT_CPUS, **self.resources(form)}
         verdict = preview.preview_request(request.user, resources, kind=self.basename, unclear=form.unclear())
-        return render(request, "workers/_fit.html", {"verdict": verdict})
+        return render(request, self.fit_template, {"verdict": verdict, **self.fit_context(request, form)})
+
+    def resources(self, form: Any) -> Resources:
+        """The resources that a form requests, complete or not."""
+        resources: Resources = form.resources()
+        return resources
+
+    def fit_context(self, request: SignedInRequest, form: Any) -> dict[str, Any]:
+        """What the panel shows besides the answer of the scheduler."""
+        return {}
 
     def is_outdated(self, request: SignedInRequest, row: Any) -> bool:
         """Whether the page has to be loaded again, instead of its live part."""

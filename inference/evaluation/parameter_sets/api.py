@@ -57,7 +57,7 @@ class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     visibility = serializers.ChoiceField(EvaluationSet.Visibility.choices, required=False)
     version = VisibleField(
         DatasetVersion, to_use=True, required=False, allow_null=True,
-        help_text="null: whoever begins with the set names one.",
+        help_text="null: chosen when an evaluation is started.",
     )  # fmt: skip
     split = serializers.CharField(max_length=10, required=False, allow_blank=True, help_text="As evaluations have it.")
     params = serializers.DictField(required=False, help_text="As evaluations have them.")
@@ -65,7 +65,7 @@ class EvaluationSetChangeIn(StrictMixin, serializers.Serializer):
     code_upload = VisibleField(Upload, required=False, help_text="Or the id of a finished upload.")
     home_path = serializers.CharField(max_length=255, required=False, help_text="Or a folder in your home.")
     start_file = serializers.CharField(
-        max_length=255, required=False, allow_blank=True, help_text="Empty: ours judges."
+        max_length=255, required=False, allow_blank=True, help_text="If empty, the built-in evaluation."
     )
     arguments = serializers.CharField(max_length=2000, required=False, allow_blank=True)
     output_path = serializers.CharField(max_length=255, required=False, allow_blank=True)

@@ -43,7 +43,7 @@ class EvaluationSetPages(ObjectPages[EvaluationSet]):
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         Column(_("Actions"), template="inference/_evaluation_set_buttons.html", kind="actions"),
     )
-    region, art, title = "sets", "search", _("Evaluation parameters")
+    region, art, title = "sets", "sliders", _("Evaluation parameters")
     lead = _("Saved parameters of an evaluation, for reuse.")
     filter_label, no_match_text = _("Filter parameter sets"), _("No parameter set matches.")
     empty_text = _("No parameter sets yet. Open an evaluation and save its parameters.")

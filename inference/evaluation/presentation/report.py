@@ -31,6 +31,7 @@ from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation import curves
 from inference.evaluation.presentation import results as judged
 from inference.evaluation.presentation import slices as parts
+from inference.evaluation.presentation.colors import colors_of
 from inference.evaluation.presentation.names import parameter_word
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.task_kinds import TASKS
@@ -74,6 +75,7 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "robustness": judged.robustness_of(content, evaluation.task),
         "images": _images(evaluation, reader, content["summary"].get("threshold")),
         "names": {entry["id"]: entry["name"] for entry in content.get("classes", [])},
+        "colors": colors_of(evaluation, content),
         **_parts(evaluation),
         **_calibration(evaluation),
     }

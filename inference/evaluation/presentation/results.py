@@ -122,7 +122,7 @@ def cost_chart(costs: Costs) -> Chart:
         lines=[frame.line(list(zip(costs.thresholds, costs.costs, strict=True)))],
         marks=[frame.mark(costs.threshold, costs.costs[costs.best], best)],
         across=frame.across(charts.SHARES), up=frame.up(charts.count_ticks(top)),
-        across_label=_("Confidence threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
+        across_label=_("Confidence threshold (0 to 1)"), up_label=_("Cost"),
         keys=[Key(_("cost"), "line"), Key(_("lowest: %(where)s") % {"where": best}, "dot")],
         table=Table(
             [_("Confidence threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],

@@ -81,7 +81,9 @@ class Model:
 
 def main(folder: Path, argv: Sequence[str]) -> int:
     """Print the predictions of the model in `folder` for each image, one line of JSON each; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="run.py", description="Print what the model says of pictures, as JSON lines.")
+    parser = argparse.ArgumentParser(
+        prog="run.py", description="Print the predictions of the model for images, as JSON lines."
+    )
     parser.add_argument("pictures", nargs="*", type=Path, metavar="picture")
     parser.add_argument("--check", action="store_true", help="compare with the answers that came along")
     parser.add_argument("--threads", type=int, default=1, help="processor threads (1)")

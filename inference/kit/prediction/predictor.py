@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -63,8 +63,11 @@ class Predictor:
         self.kept: dict[str, Path] = {}  # further files of a checkpoint, where they are there
         self._lights: dict[str, float] = {}
 
-    def all(self, file: Path) -> list[Line]:
+    def all(self, file: Path, *, newest: Callable[[Sequence[Line]], None] | None = None) -> list[Line]:
         """Every sample's line, in the samples' order; those already in `file` are not computed again.
+
+        Args:
+            newest: gets the lines of each run of the model.
 
         Raises:
             Suspended: a suspend was requested; a checkpoint was written.
@@ -80,6 +83,8 @@ class Predictor:
                     done[line["path"]] = line
                     out.write(json.dumps(line) + "\n")
                 out.flush()
+                if newest is not None:
+                    newest(lines)
                 computed += len(lines)
                 spent = time.monotonic() - self.run.paused_s() - started
                 if spent - reported >= REPORT_EVERY_S or len(done) == total:

@@ -48,7 +48,8 @@ class ComposeIn(StrictMixin, serializers.Serializer):
     )
     margin = serializers.FloatField(
         required=False, min_value=0, max_value=1,
-        help_text="What a chain cuts out around a box, as a share of its sides; else as the second part learned.",
+        help_text="Margin around each box, as a fraction of its sides; by default as in the training of the "
+        "second model.",
     )  # fmt: skip
     min_score = serializers.FloatField(
         required=False, min_value=0, max_value=1, help_text="Boxes of a chain's detector below it are left out."
@@ -60,7 +61,7 @@ class ComposeIn(StrictMixin, serializers.Serializer):
     name = serializers.CharField(max_length=100, required=False, validators=[TITLE])
     description = serializers.CharField(max_length=500, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
-    model = VisibleField(Model, required=False, help_text="Add a version to this model of yours.")
+    model = VisibleField(Model, required=False, help_text="Add a version to this model; you must own it.")
 
 
 class ComposeActs(Base):

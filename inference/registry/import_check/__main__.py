@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def main() -> int:
     try:
         data, images = (os.environ.get(name, "") for name in ("AIP_DATASET_DIR", "AIP_IMAGES_DIR"))
         pictures = samples.load(home / "pictures", data, images, params, outputs / "pictures")
-        result = run_trials(model, pictures, params, threads=threads)
+        result = run_trials(model, pictures, params, threads=threads, report=report)
     except samples.NoPictures:
         return refuse(outputs, "no_pictures")
     except Exception as error:  # noqa: BLE001  whatever ONNX Runtime finds in somebody's file
@@ -47,6 +48,15 @@ def main() -> int:
     (outputs / "refused.json").unlink()
     sys.stdout.write(f"Tried {result['tried']} ways on {len(pictures)} pictures in {result['seconds']} s\n")
     return 0
+
+
+def report(phase: str, done: int, total: int) -> None:
+    """Append how far the trial is to the metrics of the run, where it has them."""
+    if file := os.environ.get("AIP_METRICS_FILE"):
+        counted = {"phase_done": done, "phase_total": total} if total else {}
+        line = json.dumps({"step": done, "time": time.time(), "phase": phase, **counted})
+        with Path(file).open("a", encoding="utf-8") as metrics:
+            metrics.write(f"{line}\n")
 
 
 def refuse(outputs: Path, code: str, **facts: Any) -> int:

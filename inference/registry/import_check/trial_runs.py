@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,20 @@ class Variant:
         )
 
 
-def run_trials(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *, threads: int) -> dict[str, Any]:
+def run_trials(
+    model: Path,
+    pictures: Sequence[Picture],
+    params: Mapping[str, Any],
+    *,
+    threads: int,
+    report: Callable[[str, int, int], None] = lambda _phase, _done, _total: None,
+) -> dict[str, Any]:
     """Return what the page shows: images, the best variants with their predictions, and why others are excluded.
 
     Args:
         params: `kinds`, descriptions as of model.json, and `ways`: place of a kind, mean, std, resize, order;
             `seconds` after which nothing new is begun.
+        report: gets the phase, and how many of how many variants were run.
     """
     began = time.monotonic()
     until = began + params["seconds"]
@@ -74,9 +82,15 @@ def run_trials(model: Path, pictures: Sequence[Picture], params: Mapping[str, An
             variant.spec = model_json.parse(variant.described)
         except model_json.BadModel as refused:
             _exclude(variant, "unreadable", refused)
+    report("loading", 0, 0)
     engine = Engine(model, threads=threads)
-    for same in _groups([variant for variant in variants if not variant.why]):
+    valid = [variant for variant in variants if not variant.why]
+    done = 0
+    for same in _groups(valid):
+        report("scoring", done, len(valid))
         _run_group(engine, same, pictures, until)
+        done += len(same)
+    report("scoring", done, len(valid))
     for variant in variants:
         if not variant.why:
             variant.score, variant.sure = plausibility.rate(variant.spec, variant.answers, pictures)

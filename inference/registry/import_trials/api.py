@@ -41,7 +41,7 @@ class TrialIn(VersionIn):
     )
     picture_uploads = serializers.ListField(
         child=VisibleField(Upload), required=False, default=list, max_length=trials.MAX_IMAGES,
-        help_text="Ids of finished uploads, one picture each.",
+        help_text="Ids of completed uploads, one image each.",
     )  # fmt: skip
     version = VisibleField(
         DatasetVersion, to_use=True, required=False, allow_null=True, default=None,
@@ -57,7 +57,7 @@ class WayOut(serializers.Serializer):
     title = serializers.CharField()
     about = serializers.ListField(child=serializers.CharField())
     declared = serializers.DictField()
-    answers = serializers.ListField(help_text="For each picture its predictions, as a service answers them.")
+    answers = serializers.ListField(help_text="Predictions for each image, in the format of an endpoint.")
 
 
 class WaysOut(serializers.Serializer):

@@ -72,8 +72,7 @@ def _way(task: ModelTask, result: TrialResult, tried: RankedVariant, declaration
 
 def _card(task: ModelTask, index: int, picture: Row, answers: list[Row], *, placed: bool) -> dict[str, Any]:
     line = {**picture, "n": index, "path": picture["name"], "predictions": answers}
-    kinds = sorted({kind for item in answers if isinstance(kind := item.get("class_id"), int)})
-    drawn = prediction_cards.card(line, {kind: kind for kind in kinds}, placed=placed)
+    drawn = prediction_cards.card(line, {}, placed=placed)
     truth = [
         {"x": f"{box[0]:g}", "y": f"{box[1]:g}", "w": f"{box[2] - box[0]:g}", "h": f"{box[3] - box[1]:g}", **item}
         for item in picture["truth"]

@@ -119,7 +119,7 @@ def submit(
             "ways": [variants.as_spec(declaration, declared) for declaration in tried],
             "declared": asdict(declared), "name": name,
             "description": description, "visibility": visibility, "model": model.pk if model else None,
-            "origin": _of_origin(brought.origin), "names": [example.name[:200] for example in pictures],
+            "origin": origin_spec(brought.origin), "names": [example.name[:200] for example in pictures],
             "version": version.pk if version else None,
         }  # fmt: skip
         job_name = titles.derive_name(f"{model or name} trial", room=100)
@@ -157,7 +157,8 @@ def _store_pictures(pictures: Sequence[Example], into: Path) -> None:
             raise Invalid(message % facts, field="pictures") from None
 
 
-def _of_origin(origin: Origin) -> dict[str, Any]:
+def origin_spec(origin: Origin) -> dict[str, Any]:
+    """Encode where the files come from, for a row."""
     source = Source.IMPORT if origin.source == Source.UPLOAD else origin.source  # it will be declared
     job = origin.job.pk if origin.job else None
     return {"source": source, "job": job, "attempt": origin.attempt, "label": origin.label[:300]}
@@ -188,6 +189,11 @@ def files_of(task: ModelTask) -> Files:
         disk_files.write_json(
             folder / SUMMARY, replies.encode_files(inspections.of_trial(folder, declared_of(task))[1])
         )
+    return read_summary(folder)
+
+
+def read_summary(folder: Path) -> Files:
+    """Return what the inspector wrote about the files of a model."""
     return replies.decode_files(json.loads((folder / SUMMARY).read_bytes()))
 
 
@@ -249,10 +255,13 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
     if name:
         fields["name"] = name
     version = registry.register(
-        user=owner, bring=partial(_copy_files, home(task.job) / FILES), origin=_origin(spec["origin"]),
+        user=owner, bring=partial(copy_files, home(task.job) / FILES), origin=origin_of(spec["origin"]),
         model=_model(spec["model"], owner), declared=declared, made=partial(_record_version, task), **fields,
     )  # fmt: skip
     disk_files.remove_tree(home(task.job))
+    for waiting in task.imports.all():
+        disk_files.remove_tree(waiting.folder)
+        waiting.delete()
     task.refresh_from_db()
     return version
 
@@ -278,12 +287,14 @@ def _already_used(version: ModelVersion) -> AlreadyUsed:
     return AlreadyUsed(message % {"version": version}, version=version.pk)
 
 
-def _origin(origin_spec: Mapping[str, Any]) -> Origin:
-    job = Job.objects.filter(pk=origin_spec["job"] or 0).first()
-    return Origin(origin_spec["source"], job, origin_spec["attempt"] if job else 0, origin_spec["label"])
+def origin_of(spec: Mapping[str, Any]) -> Origin:
+    """Decode what `origin_spec` encoded."""
+    job = Job.objects.filter(pk=spec["job"] or 0).first()
+    return Origin(spec["source"], job, spec["attempt"] if job else 0, spec["label"])
 
 
-def _copy_files(folder: Path, into: Path) -> None:
+def copy_files(folder: Path, into: Path) -> None:
+    """Copy a folder of model files; links stay links, which the inspector refuses."""
     shutil.copytree(folder, into, symlinks=True, copy_function=_copy)
 
 

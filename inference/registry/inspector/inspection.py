@@ -12,13 +12,13 @@ from django.utils import translation
 from aiplatform.lib import archives
 from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError
-from inference.registry.formats.declared import Declared, Files, describe
-from inference.registry.formats.folder import WEIGHTS, ModelContents, find_weights, survey
+from inference.registry.formats.declared import NOTHING, Declared, Files, describe
+from inference.registry.formats.folder import WEIGHTS, ModelContents, find_weights, home_of, survey
 from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import RefusedModel
-from inference.registry.inspector import limits, replies, runtime, trial_candidates
+from inference.registry.inspector import detection, limits, replies, runtime, trial_candidates
 
-VERSION, SURVEY, TRIAL = "version", "survey", "trial"
+VERSION, SURVEY, TRIAL, DETECTION = "version", "survey", "trial", "detect"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -26,12 +26,13 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
     """Inspect a folder.
 
     Args:
-        request: `act`, one of VERSION, SURVEY, TRIAL; `folder`; `archive`, which is unpacked into the folder first,
-            or "", with `max_bytes` and `max_files`; `declared`; `opens`: whether ONNX Runtime is to open the file;
-            `language` of the texts.
+        request: `act`, one of VERSION, SURVEY, TRIAL, DETECTION; `folder`; `archive`, which is unpacked into the folder
+            first, or "", with `max_bytes` and `max_files`; `declared`; `opens`: whether ONNX Runtime is to open the
+            file; `language` of the texts.
 
     Returns:
-        What `replies` decodes: `found` or `trial`, or else `refusals` with everything that is wrong.
+        What `replies` decodes: `found`, with `files` after DETECTION, or `trial`, or else `refusals` with everything
+        that is wrong.
     """
     with translation.override(request["language"]):
         try:
@@ -56,6 +57,8 @@ def _perform(request: Mapping[str, Any]) -> dict[str, Any]:
     declared = Declared(**{**values, "labels": tuple(values["labels"])})
     if request["act"] == TRIAL:
         return _trial(folder, declared, opens=request["opens"])
+    if request["act"] == DETECTION:
+        return _detect(folder, opens=request["opens"])
     content = describe_folder(folder, declared) if request["act"] == VERSION else survey(folder)
     _open(content.files.get("model.onnx"), content, opens=request["opens"])
     return {"found": replies.encode_found(content, folder)}
@@ -68,8 +71,11 @@ def describe_folder(folder: Path, declared: Declared) -> ModelContents:
         RefusedModel, Invalid: see `survey` and `describe`.
     """
     weights = find_weights(folder)
+    files = _read_undescribed(folder, weights)
     file_facts = describe(folder, weights, declared) if weights else FileFacts()
     content = survey(folder)
+    if files is not None:
+        content.facts["detected"] = detection.detect(files, declared).as_json()
     if content.task == WEIGHTS and file_facts.labels:
         content.classes = [{"id": index, "name": label} for index, label in enumerate(file_facts.labels)]
     content.architecture = content.architecture or file_facts.architecture
@@ -86,6 +92,22 @@ def _trial(folder: Path, declared: Declared, *, opens: bool) -> dict[str, Any]:
         limits.allow_runtime(weights)
         runtime.check_opens(weights)
     return {"trial": replies.encode_trial(ways, files)}
+
+
+def _read_undescribed(folder: Path, weights: Path | None) -> Files | None:
+    """Return the facts of an ONNX file without model.json; None for other models."""
+    if weights is None or weights.suffix.lower() != ".onnx" or (home_of(folder) / "model.json").exists():
+        return None
+    return Files.read(folder, weights)
+
+
+def _detect(folder: Path, *, opens: bool) -> dict[str, Any]:
+    """Read the files without writing a description, so that the user can change it before the import."""
+    files = _read_undescribed(folder, find_weights(folder))
+    content = survey(folder) if files else describe_folder(folder, NOTHING)
+    _open(content.files.get("model.onnx"), content, opens=opens)
+    encoded = replies.encode_files(files) if files else None
+    return {"found": replies.encode_found(content, folder), "files": encoded}
 
 
 def _open(model: Path | None, content: ModelContents, *, opens: bool) -> None:

@@ -46,7 +46,7 @@ class ServiceSampleOut(OutMixin, serializers.ModelSerializer):
 class ServiceFeedbackIn(StrictMixin, serializers.Serializer):
     """An image, and the predictions of the service for it."""
 
-    image = serializers.FileField(help_text="The picture that was asked about; at most 32 MiB.")
+    image = serializers.FileField(help_text="Image of the request; at most 32 MiB.")
     answers = serializers.CharField(
         required=False, default="[]", max_length=1_000_000, help_text="`predictions` of the answer, as JSON."
     )

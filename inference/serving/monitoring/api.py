@@ -20,7 +20,9 @@ class DriftOut(serializers.Serializer):
     """One comparison; shares are of both sides, 0..1."""
 
     name = serializers.CharField()
-    value = serializers.FloatField(allow_null=True, help_text="Population stability index; null with too few pictures.")
+    value = serializers.FloatField(
+        allow_null=True, help_text="Population stability index; null if there are too few images."
+    )
     change = serializers.ChoiceField(VERDICTS, source="verdict")
     bins = serializers.ListField(child=serializers.CharField(), help_text="Classes; empty: equal parts of 0..1.")
     before = serializers.ListField(child=serializers.FloatField())
@@ -31,7 +33,7 @@ class LooksOut(serializers.Serializer):
     """How far the pictures as a whole are from those before, by 22 numbers of each."""
 
     apart = serializers.FloatField(
-        allow_null=True, help_text="Standard deviations by number, at most 3 each; null with too few pictures."
+        allow_null=True, help_text="Standard deviations by number, at most 3 each; null if there are too few images."
     )
     allowed = serializers.FloatField(
         allow_null=True, help_text="What 1 of 100 equal samples is apart; null where only training images could say."
@@ -49,10 +51,10 @@ class MonitoringOut(serializers.Serializer):
     before = serializers.IntegerField(help_text="Images of what it is compared with.")
     data_name = serializers.CharField()
     distance = serializers.FloatField(
-        allow_null=True, help_text="Of the mean colour layouts, in standard deviations of single pictures."
+        allow_null=True, help_text="Distance of the mean color layouts, in standard deviations of single images."
     )
     drifts = DriftOut(many=True)
-    looks = LooksOut(help_text="The pictures as a whole.")
+    looks = LooksOut(help_text="Whole images.")
 
 
 class MonitoringActions:

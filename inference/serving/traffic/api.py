@@ -31,7 +31,7 @@ class ServiceFiguresOut(serializers.Serializer):
     p99_ms = serializers.FloatField(allow_null=True)
     failed_low = serializers.FloatField(help_text="Bounds of the share of failures at 95 %, 0..1.")
     failed_high = serializers.FloatField()
-    compared = serializers.IntegerField(help_text="Copies whose answer was held against the one that was given.")
+    compared = serializers.IntegerField(help_text="Copied requests whose predictions were compared.")
     agreement = serializers.FloatField(allow_null=True)
 
 

@@ -1,7 +1,6 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
 import { grouped, t } from "../base/i18n.js";
-import { colorTokenOf } from "../base/class_colors.js";
 import { drawConfusion } from "./confusion.js";
 import { alongRecall, placeOf, rates } from "./rates.js";
 
@@ -48,8 +47,7 @@ const shown = present.slice(0, SHOWN_CLASSES);
 if (shown.length < present.length) {
   document.getElementById("curves-shown").textContent = t("Classes shown: the first %(shown)s of %(all)s", { shown: shown.length, all: present.length });
 }
-const classIds = data.classes.map((c) => c.id);
-const thin = shown.map((c) => ({ name: c.name, entry: c, stroke: colour(colorTokenOf(classIds, c.id)) }));
+const thin = shown.map((c) => ({ name: c.name, entry: c, stroke: data.colors[c.id] }));
 
 // The mean is the way that the point takes when the threshold moves; a mean at equal recall would lie elsewhere.
 const curved = thin.filter((c) => c.entry.pr);

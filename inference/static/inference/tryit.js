@@ -1,20 +1,20 @@
 // Try a service: drop, paste or choose a picture; the answer is drawn by the view of the model's task (task_kinds/*.js).
 import { t } from "../base/i18n.js";
 import { ApiError, csrfToken } from "../base/api.js";
-import { colorTokenOf } from "../base/class_colors.js";
 import { onDrop } from "../base/drop.js";
 
 const LONGEST_SIDE = 1600; // pixels of the canvas
 const STARTS_S = 90; // a service that takes longer to start says so
 const AGAIN_MS = 1000;
 const root = document.getElementById("try");
-const classIds = (root?.dataset.classes ?? "").split(" ").filter(Boolean).map(Number);
+/** @type {Record<string, string>} */
+const colors = JSON.parse(root?.dataset.colors || "{}"); // class id → #rrggbb
 
 /** The value of a design token. */
 export const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** The colour of a class. */
-export const hueOf = (classId) => token(colorTokenOf(classIds, classId));
+/** The color of a class. */
+export const hueOf = (classId) => colors[classId] ?? token("--chart-1");
 
 /**
  * Run the page. `view` says how answers of its task look:

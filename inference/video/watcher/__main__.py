@@ -25,6 +25,7 @@ def main() -> int:
 
     run = Run.from_env()
     run.outputs.mkdir(parents=True, exist_ok=True)
+    run.report(0, phase="loading")
     try:
         create_watch(run).all()
     except Suspended:

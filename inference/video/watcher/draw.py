@@ -12,8 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from inference.video.watcher.pictures import Pixels
 from inference.video.watcher.zones import IN, OUT, Line, Zone
 
-#: Distinguishable colors, also for users with color blindness (Okabe and Ito).
-COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0), (204, 121, 167), (0, 114, 178))
+BOX = (67, 83, 214)  # of a class without a color
 LINE, ZONE, GROUND, INK = (255, 255, 255), (255, 255, 255), (20, 20, 24), (255, 255, 255)
 THICK = 2
 
@@ -25,6 +24,7 @@ def draw(
     kinds: NDArray[np.int64],
     numbers: NDArray[np.int64],
     names: Mapping[int, str],
+    colors: Mapping[int, tuple[int, ...]],
     lines: Sequence[Line],
     zones: Sequence[Zone],
 ) -> None:
@@ -34,22 +34,22 @@ def draw(
     _places(shown, lines, zones)
     for box, kind, number in zip(boxes * scale, kinds, numbers, strict=True):
         if number:
-            colour = COLOURS[int(number) % len(COLOURS)]
+            color = colors.get(int(kind), BOX)
             x1, y1, x2, y2 = (round(float(edge)) for edge in box)
-            _frame(shown, x1, y1, x2, y2, colour)
-            _paste(shown, x1, y1, _words(f"{_plain(names.get(int(kind), ''), int(kind))} {number}", colour))
+            _frame(shown, x1, y1, x2, y2, color)
+            _paste(shown, x1, y1, _words(f"{_plain(names.get(int(kind), ''), int(kind))} {number}", color))
 
 
-def _frame(shown: Pixels, x1: int, y1: int, x2: int, y2: int, colour: tuple[int, int, int]) -> None:
+def _frame(shown: Pixels, x1: int, y1: int, x2: int, y2: int, color: tuple[int, ...]) -> None:
     height, width = shown.shape[:2]
     x1, y1 = max(x1, 0), max(y1, 0)
     x2, y2 = min(x2, width), min(y2, height)
     if x1 >= x2 or y1 >= y2:
         return
-    shown[y1 : y1 + THICK, x1:x2] = colour
-    shown[max(y2 - THICK, y1) : y2, x1:x2] = colour
-    shown[y1:y2, x1 : x1 + THICK] = colour
-    shown[y1:y2, max(x2 - THICK, x1) : x2] = colour
+    shown[y1 : y1 + THICK, x1:x2] = color
+    shown[max(y2 - THICK, y1) : y2, x1:x2] = color
+    shown[y1:y2, x1 : x1 + THICK] = color
+    shown[y1:y2, max(x2 - THICK, x1) : x2] = color
 
 
 def _paste(shown: Pixels, x: int, y: int, label: Pixels) -> None:
@@ -85,7 +85,7 @@ def _places(shown: Pixels, lines: Sequence[Line], zones: Sequence[Zone]) -> None
 
 
 @lru_cache(maxsize=2000)
-def _words(text: str, ground: tuple[int, int, int]) -> Pixels:
+def _words(text: str, ground: tuple[int, ...]) -> Pixels:
     font = ImageFont.load_default(size=12)
     left, top, right, bottom = font.getbbox(text)
     image = Image.new("RGB", (int(right - left) + 6, int(bottom - top) + 5), ground)

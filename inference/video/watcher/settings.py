@@ -24,6 +24,7 @@ class Asked:
         film: whether an annotated film is made.
         interval_s: how much time figures are put together.
         still_s: how long a stream may show the same picture, or black; 0: for ever.
+        colors: id of a class → red, green and blue of its boxes.
     """
 
     lines: tuple[Line, ...]
@@ -35,6 +36,7 @@ class Asked:
     interval_s: float
     lost_s: float
     still_s: float
+    colors: Mapping[int, tuple[int, ...]]
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Asked:
@@ -49,4 +51,5 @@ class Asked:
             interval_s=float(params.get("interval_s") or 10),
             lost_s=float(params.get("lost_s") or 1),
             still_s=float(params.get("still_s", FROZEN_AFTER_S)),
+            colors={int(kind): tuple(color) for kind, color in (params.get("colors") or {}).items()},
         )

@@ -185,7 +185,10 @@ class Watch:
             return
         drawn = shown.copy()
         size = (self.layout.width, self.layout.height)
-        draw(drawn, size, detections.boxes, detections.kinds, numbers, self.names, self.asked.lines, self.asked.zones)
+        draw(
+            drawn, size, detections.boxes, detections.kinds, numbers, self.names, self.asked.colors, self.asked.lines,
+            self.asked.zones,
+        )  # fmt: skip
         if self.film is not None:
             self.film.add(self.segment, drawn, at)
         if due:
@@ -253,7 +256,7 @@ class Watch:
     def _report(self) -> None:
         spent = time.monotonic() - self.began
         rate = (self.frames - self.began_frames) / max(spent, 1e-6)
-        values: dict[str, float] = {"pictures_per_s": round(rate, 2)}
+        values: dict[str, float | str] = {"phase": "predicting", "pictures_per_s": round(rate, 2)}
         duration = self.facts.get("duration_s")
         if duration:
             share = min(1.0, self.last_at / duration)

@@ -52,6 +52,16 @@ def test_table_shows_what_tells_most_where_nobody_chose(alice, three):
     assert not known["params.batch_size"].differs
 
 
+def test_what_nodes_use_is_no_usual_column(alice, machine):
+    training = factory.training(alice, name="measured", state="running")
+    curves.report(training.job.attempts.get(), "system/cpu", [(1, 80.0)])
+
+    found = table.table(alice)
+
+    assert [column.name for column in found.columns if column.name.startswith("best(")] == []
+    assert "best(system/cpu)" in [column.name for column in found.known]
+
+
 def test_epochs_are_an_axis_and_no_usual_column(alice, three):
     curves.report(three[0].job.attempts.get(), "epoch", [(1, 1.0)])
 

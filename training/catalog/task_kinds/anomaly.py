@@ -12,6 +12,7 @@ TASK = Task(
     label=_("Anomaly detection"),
     icon="search",
     data=(CLASSES,),
+    needs=_("one class per image"),
     refusal=_("%(preset)s needs one class per image, one of them without defects; %(version)s has: %(labels)s."),
     preset="anomaly",
     figure=("val/auroc", _("AUROC")),

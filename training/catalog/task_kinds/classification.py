@@ -12,6 +12,7 @@ TASK = Task(
     label=_("Classification"),
     icon="tag",
     data=(CLASSES,),
+    needs=_("one class per image"),
     refusal=_("%(preset)s needs one class per image; %(version)s has: %(labels)s."),
     preset="classify",
     figure=("val/accuracy", _("Accuracy")),

@@ -12,6 +12,7 @@ TASK = Task(
     label=_("Detection"),
     icon="target",
     data=(SHAPES,),
+    needs=_("boxes, polygons or masks"),
     refusal=_("%(preset)s needs boxes; %(version)s has: %(labels)s."),
     preset="detect",
     figure=("val/ap50", _("AP50")),

@@ -12,6 +12,7 @@ TASK = Task(
     label=_("Similarity"),
     icon="compare",
     data=(CLASSES,),
+    needs=_("one class per image"),
     refusal=_("%(preset)s needs one class per image; %(version)s has: %(labels)s."),
     preset="embed",
     figure=("val/recall_1", _("Recall@1")),

@@ -12,7 +12,9 @@ TASK = Task(
     label=_("Instance segmentation"),
     icon="polygon",
     data=(SHAPES,),
+    needs=_("polygons, masks or boxes"),
     refusal=_("%(preset)s needs polygons, masks or boxes; %(version)s has: %(labels)s."),
     preset="instances",
+    from_boxes=_("Boxes are used as ellipses."),
     figure=("val/mask_ap50", _("Mask AP50")),
 )

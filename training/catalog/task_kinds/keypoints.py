@@ -20,6 +20,7 @@ TASK = Task(
     label=_("Keypoints"),
     icon="person",
     data=(SHAPES,),
+    needs=_("keypoints"),
     refusal=_(
         "%(preset)s needs keypoints, and no class of %(version)s has any. Import a COCO file with keypoint "
         "names and keypoints of objects."

@@ -12,7 +12,9 @@ TASK = Task(
     label=_("Segmentation"),
     icon="image",
     data=(SHAPES,),
+    needs=_("polygons, masks or boxes"),
     refusal=_("%(preset)s needs polygons, masks or boxes; %(version)s has: %(labels)s."),
     preset="segment",
+    from_boxes=_("Boxes are used as ellipses."),
     figure=("val/miou", _("mIoU")),
 )

@@ -12,6 +12,7 @@ TASK = Task(
     label=_("Tagging"),
     icon="list",
     data=(SHAPES,),
+    needs=_("objects with classes"),
     refusal=_("%(preset)s needs objects, because their classes are the tags of an image; %(version)s has: %(labels)s."),
     preset="tag",
     figure=("val/map", _("mAP")),

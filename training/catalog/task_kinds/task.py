@@ -19,8 +19,10 @@ class Task:
         label: for people, translated lazily.
         icon: of our own set, see /styleguide/.
         data: what the images of a dataset version carry that a model learns from: SHAPES, CLASSES.
+        needs: the annotations that it learns from, as a noun phrase, for one line of a form.
         refusal: the sentence for a version that carries something else; may use %(preset)s, %(version)s and %(labels)s.
         preset: the name of the one a training takes when nobody chose.
+        from_boxes: what a form notes where a version has boxes only; "" where boxes are what it learns from.
         carries: reads from a version's files whether it has what this task needs beyond its data; asked of one version
             at a time, when somebody chose the task. None: the data are enough.
         figure: the one a list shows and sorts by, as the program names it, and its word; empty where none is telling.
@@ -32,6 +34,8 @@ class Task:
     data: tuple[str, ...]
     refusal: Any
     preset: str
+    needs: Any = ""
+    from_boxes: Any = ""
     figure: tuple[str, Any] = ("", "")
     carries: Callable[[DatasetVersion], bool] | None = None
 

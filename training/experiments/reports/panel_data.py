@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import numpy as np
 from django.utils.timezone import localtime
@@ -155,6 +156,23 @@ def curves(panel: Panel, reader: User, selection: Chosen) -> list[Drawn]:
         below = sum(int((row.line.mean <= 0).sum()) for row in rows) if panel.values["log"] else 0
         drawn.append(Drawn(key, metric_labels.word(key), grid.x, rows, below))
     return drawn
+
+
+def live(panel: Panel, selection: Chosen, drawn: Drawn) -> tuple[str, dict[str, Any]]:
+    """Return the query for the points of a key, and how the page draws them: the runs of each line, by their positions.
+
+    The page requests the points with the rights of the reader; names are those of the legend.
+    """
+    by = panel.values["group_by"]
+    positions = {number: index for index, number in enumerate(selection.numbers)}
+    groups = dict(_alike(selection.column(by).values)) if by else {}
+    lines = [groups[curve.line.name] if by else [positions[curve.run or 0]] for curve in drawn.curves]
+    axis = panel.values["axis"]
+    query = urlencode(
+        {"run": selection.numbers, "key": drawn.key, "axis": axis, "width": STRETCHES}, doseq=True, quote_via=quote
+    )
+    look = {"axis": axis, **{name: panel.values[name] for name in ("log", "smoothing")}}
+    return query, {"lines": lines, "grouped": bool(by), "less": figure_sql.less_is_better(drawn.key), **look}
 
 
 def _alike(values: Sequence[Any]) -> list[tuple[str, list[int]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -113,7 +114,8 @@ def _curves(panel: Panel, reader: User, selection: Chosen, ident: str) -> dict[s
             description=_describe(drawn), axis=axis, log=panel.values["log"],
         )  # fmt: skip
         legend = [(drawing.swatch(index), curve) for index, curve in enumerate(drawn.curves)]
-        charts.append({"drawn": drawn, "svg": svg, "legend": legend})
+        query, live = panel_data.live(panel, selection, drawn)
+        charts.append({"drawn": drawn, "svg": svg, "legend": legend, "query": query, "live": json.dumps(live)})
     return {"charts": charts, "grouped": panel.values["group_by"]}
 
 

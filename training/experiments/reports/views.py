@@ -17,6 +17,7 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import attachment
 from aiplatform.lib.pages import errors_as_messages
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import POST, ObjectPages, action, page
 from aiplatform.objects.tables import Column, MainColumn, Table
 from training.experiments import code, comparison
@@ -41,8 +42,10 @@ class ReportPages(ObjectPages[Report]):
         Column(_("Version"), "row.version", kind="num"),
         Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
         anchor="report",
+        bulk=(bulk.delete("/api/v1/reports/0/", _("All versions are deleted; the runs are kept.")),),
+        row_name="row.title",
     )
-    region, layout = "reports", "wide"
+    region, art, layout = "reports", "file-text", "wide"
     title, lead = _("Reports"), _("Texts with live tables, charts and metrics of runs, to read, share and print.")
     filter_label, no_match_text = _("Filter reports"), _("No report matches this filter.")
     empty_text = _("No reports yet. Document the results of your runs with live tables and charts.")

@@ -7,6 +7,8 @@ import { axes, entries, options, placed } from "./runfigures.js";
 import { short } from "./runtable.js";
 
 const MAX_AXES = 12;
+// the sheet of the drawings, which the table alone does not need
+document.head.append(made("link", { rel: "stylesheet", href: new URL("../studies/studies.css", import.meta.url).href }));
 const config = JSON.parse(document.getElementById("runs-config")?.textContent ?? "{}");
 const root = /** @type {HTMLDetailsElement} */ (document.querySelector("[data-run-charts]"));
 /** @param {string} name @returns {any} */

@@ -6,6 +6,7 @@ import { duration, language, t, tn } from "../base/i18n.js";
 import { toast } from "../base/toast.js";
 import { cell, exact, made, numeric } from "./runcells.js";
 import { groups, nextSort, short, stretch } from "./runtable.js";
+import { sparkOf } from "./sparks.js";
 
 const EACH = 37; // pixels of a row, as runs.css gives it
 const MOST = 20; // runs beside each other
@@ -194,7 +195,7 @@ function runRow({ row, inside }, columns) {
   star.setAttribute("aria-label", t("Star %(name)s", { name: run.name }));
   star.addEventListener("click", () => change([run.id], { star: !run.starred }));
   const name = made("a", { href: `${config.run}${run.id}/`, textContent: run.name, data: { focus: `name-${run.id}` } });
-  const cells = columns.map((column) => made("td", { className: numeric(column) ? "num" : "", title: text(column, row) }, cell(column.values[row], column.kind)));
+  const cells = columns.map((column) => made("td", { className: numeric(column) ? "num" : "", title: text(column, row) }, ...sparkOf(columns, column, row, run.id), cell(column.values[row], column.kind)));
   const line = made("tr", { className: inside ? "runs-inside" : "" }, made("td", { className: "runs-tick" }, tick), made("td", { className: "main-cell runs-name" }, star, name, ...(run.archived ? [" ", icon("archive")] : [])), ...cells);
   line.setAttribute("aria-selected", String(chosen.has(run.id)));
   return line;

@@ -71,3 +71,14 @@ export const short = (name) => name.replace(/^(?:best|last|min|max)\((.*)\)$/, "
 
 /** The next order when a head is pressed: downwards first, then upwards. @param {string} sort @param {string} name */
 export const nextSort = (sort, name) => (sort === `-${name}` ? name : `-${name}`);
+
+/**
+ * Points of a polyline in a view of 96 × 24, from the values of a curve; "" of fewer than two.
+ * @param {(number | null)[]} values
+ */
+export function sparkPoints(values) {
+  const there = values.filter((value) => value !== null);
+  if (there.length < 2) return "";
+  const [low, high] = [Math.min(...there), Math.max(...there)];
+  return there.map((value, at) => `${Math.round(2 + (92 * at) / (there.length - 1))},${(22 - 20 * (high > low ? (value - low) / (high - low) : 0.5)).toFixed(1)}`).join(" ");
+}

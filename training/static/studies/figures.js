@@ -103,13 +103,3 @@ export function front(trials, goals) {
   const all = completed(trials).filter((trial) => trial.values.length === goals.length);
   return all.filter((one) => !all.some((other) => beats(other, one))).sort((a, b) => a.values[0] - b.values[0]);
 }
-
-/** Curves of trials on one axis, for uPlot. @param {{points: number[][]}[]} curves */
-export function aligned(curves) {
-  const steps = [...new Set(curves.flatMap(({ points }) => points.map(([step]) => step)))].sort((a, b) => a - b);
-  const columns = curves.map(({ points }) => {
-    const at = new Map(points.map(([step, value]) => [step, value]));
-    return steps.map((step) => at.get(step) ?? null);
-  });
-  return [steps, ...columns];
-}

@@ -1,10 +1,11 @@
 // The page of one study: its charts, drawn again whenever the part above was fetched again.
 import { api, explain } from "../base/api.js";
+import { Chart } from "../base/chart.js";
+import { aligned } from "../base/chart_data.js";
 import { language, t } from "../base/i18n.js";
 import { bars, parallel, scatter } from "./drawings.js";
-import { aligned, axisOf, axisOfValues, completed, front, history } from "./figures.js";
+import { axisOf, axisOfValues, completed, front, history } from "./figures.js";
 
-const HEIGHT = 220;
 const MAX_CURVES = 60;
 const root = /** @type {HTMLElement} */ (document.querySelector("[data-study]"));
 const data = JSON.parse(document.getElementById("study-data")?.textContent ?? "{}");
@@ -15,58 +16,47 @@ const word = (value) => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(valu
 const part = (name) => /** @type {HTMLElement} */ (root.querySelector(`[data-${name}]`));
 /** @param {string} name */
 const drawing = (name) => /** @type {HTMLElement} */ (part(name).querySelector("[data-draw]"));
-/** @param {string} name */
-const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 /** @type {Map<number, [number, number]>} */
 const chosen = new Map();
-/** @type {Map<string, any>} */
-const plots = new Map();
+/** @type {Map<string, Chart>} */
+const charts = new Map();
 let evaluator = "ped-anova";
 /** @type {import("./figures.js").Trial[]} */
 let trials = [];
 /** @type {{number: number, state: string, points: number[][]}[]} */
 let curves = [];
 
-/** Draw a chart of uPlot anew. @param {string} name @param {any} options @param {any[]} columns @param {string} label */
-function plot(name, options, columns, label) {
-  const box = drawing(name);
-  plots.get(name)?.destroy();
-  const axis = { stroke: colour("--chart-axis"), grid: { stroke: colour("--chart-grid"), width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
-  const made = new uPlot(
-    {
-      width: Math.max(200, box.clientWidth),
-      height: HEIGHT,
-      legend: { show: false },
-      axes: [{ ...axis, size: 30 }, { ...axis, size: 60, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : word(tick))) }],
-      ...options,
-    },
-    columns,
-    box,
-  );
-  made.root.setAttribute("role", "img");
-  made.root.setAttribute("aria-label", label);
-  plots.set(name, made);
+/** The chart of a part, made at its first use. @param {string} name @param {any} options */
+function chartOf(name, options) {
+  const chart = charts.get(name) ?? new Chart(options);
+  if (!charts.has(name)) part(name).append(chart.element);
+  charts.set(name, chart);
+  return chart;
 }
 
 function drawHistory() {
   const goal = data.objectives[0];
-  /** @param {string} name */
-  const dots = (name) => ({ stroke: colour(name), width: 0, paths: () => null, points: { show: true, size: 6, fill: colour(name) } });
-  const best = { stroke: colour("--chart-1"), width: 2, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, spanGaps: true };
-  const series = [{}, { label: t("completed"), ...dots("--chart-2") }, { label: t("pruned"), ...dots("--end") }, { label: t("best so far"), ...best }];
-  plot("history", { scales: { x: { time: false } }, series }, history(trials, goal), t("Best so far: %(key)s by trial", { key: goal.key }));
+  const chart = chartOf("history", { title: t("Best so far"), key: goal.key, x: { name: t("Trial"), word: String } });
+  const [, complete, pruned, best] = history(trials, goal);
+  const lines = [
+    { name: t("best so far"), values: best, color: "--chart-1", width: 2, stepped: true },
+    { name: t("completed"), values: complete, color: "--chart-2", dots: true },
+    { name: t("pruned"), values: pruned, color: "--end", dots: true },
+  ];
+  chart.show(trials.map(({ number }) => number), lines.filter(({ values }) => values.some((value) => value !== null)));
 }
 
 function drawCurves() {
   const shown = curves.filter(({ points }) => points.length).slice(-MAX_CURVES);
+  const chart = chartOf("curves", { title: t("Metric curves of the trials"), key: data.objectives[0].key, legend: false, x: { name: t("Step") } });
   part("curves").hidden = !shown.length;
   if (!shown.length) return;
   const tops = new Set(trials.filter((trial) => trial.best).map((trial) => trial.number));
-  const series = shown.map(({ number, state }) => {
-    const stroke = tops.has(number) ? colour("--chart-1") : state === "pruned" ? colour("--end") : colour("--chart-2");
-    return { label: String(number), stroke, width: tops.has(number) ? 3 : 1, spanGaps: true, dash: state === "pruned" ? [4, 3] : [], points: { show: false } };
-  });
-  plot("curves", { scales: { x: { time: false } }, series: [{}, ...series] }, aligned(shown), t("Metric curves of the trials"));
+  const { x, columns } = aligned(shown.map(({ points }) => [points.map(([step]) => step), points.map(([, value]) => value)]));
+  chart.show(x, shown.map(({ number, state }, at) => {
+    const color = tops.has(number) ? "--chart-1" : state === "pruned" ? "--end" : "--chart-2";
+    return { name: t("Trial %(number)s", { number }), values: columns[at], color, width: tops.has(number) ? 3 : 1, dash: state === "pruned" ? [4, 3] : [] };
+  }));
 }
 
 function drawFront() {

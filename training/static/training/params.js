@@ -1,7 +1,8 @@
-// Marks parameters that differ from the preset's defaults, and counts them where they are folded away.
+// Marks parameters that differ from the preset's defaults, resets them, and counts them where they are folded away.
+// Buttons of usual values fill in the field that they belong to.
 import { t, tn } from "../base/i18n.js";
 
-/** @typedef {HTMLInputElement | HTMLSelectElement} Control */
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 /** @param {Control} control */
 function differs(control) {
@@ -14,7 +15,7 @@ function differs(control) {
   return value !== usual;
 }
 
-/** A small mark at the end of `place`, made when it is first wanted.
+/** A small mark at the end of `place`, made when it is first needed.
  * @param {Element} place
  * @param {string} words nothing hides it
  */
@@ -30,12 +31,57 @@ function mark(place, words) {
   }
 }
 
+/** The default of a changed parameter as text; "" for a text in several lines.
+ * @param {Control} control
+ */
+function defaultText(control) {
+  const usual = control.dataset.default ?? "";
+  if (control instanceof HTMLInputElement && control.type === "checkbox") return usual === "on" ? t("on") : t("off");
+  return control instanceof HTMLTextAreaElement ? "" : usual || t("empty");
+}
+
+/** A line below a changed parameter with its default and a button that restores it.
+ * @param {Element} row
+ * @param {Control} control
+ * @param {boolean} isChanged
+ */
+function offerReset(row, control, isChanged) {
+  let line = row.querySelector(":scope > .training-reset");
+  if (!line && isChanged) {
+    const text = Object.assign(document.createElement("span"), { className: "muted" });
+    const usual = defaultText(control);
+    text.textContent = usual && t("Default: %(value)s", { value: usual });
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "link-btn" });
+    button.textContent = t("Reset");
+    const name = control.closest(".form-row")?.querySelector("label")?.firstChild?.textContent?.trim() ?? control.name;
+    button.setAttribute("aria-label", t("Reset %(name)s", { name }));
+    button.addEventListener("click", () => {
+      reset(control);
+      control.focus();
+    });
+    line = Object.assign(document.createElement("p"), { className: "training-reset small" });
+    line.append(text, " ", button);
+    row.append(line);
+  }
+  if (line instanceof HTMLElement) line.hidden = !isChanged;
+}
+
+/** @param {Control} control */
+function reset(control) {
+  const usual = control.dataset.default ?? "";
+  if (control instanceof HTMLInputElement && control.type === "checkbox") control.checked = usual === "on";
+  else control.value = usual;
+  control.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
 function show() {
   /** @type {NodeListOf<Control>} */
   const controls = document.querySelectorAll("[data-default]");
   for (const control of controls) {
-    const label = control.closest(".form-row")?.querySelector("label");
+    const row = control.closest(".form-row");
+    const label = row?.querySelector("label");
     if (label) mark(label, differs(control) ? t("changed") : "");
+    if (row) offerReset(row, control, differs(control));
   }
   for (const more of document.querySelectorAll("details.training-more")) {
     /** @type {NodeListOf<Control>} */
@@ -44,6 +90,32 @@ function show() {
     const summary = more.querySelector(":scope > summary");
     if (summary) mark(summary, count ? tn("%(count)s changed", "%(count)s changed", count) : "");
   }
+  for (const group of valueGroups) showPressed(group);
+}
+
+/** @type {NodeListOf<HTMLElement>} */
+const valueGroups = document.querySelectorAll("[data-values-of]");
+
+/** @param {HTMLElement} group */
+const controlOf = (group) => /** @type {HTMLInputElement} */ (document.getElementById(group.dataset.valuesOf ?? ""));
+
+/** @param {HTMLElement} group */
+function showPressed(group) {
+  const value = controlOf(group).value.trim();
+  /** @type {NodeListOf<HTMLButtonElement>} */
+  const buttons = group.querySelectorAll("[data-value]");
+  for (const button of buttons) button.ariaPressed = String(value !== "" && Number(button.dataset.value) === Number(value));
+}
+
+for (const group of valueGroups) {
+  group.hidden = false;
+  group.addEventListener("click", ({ target }) => {
+    const button = target instanceof Element ? target.closest("[data-value]") : null;
+    if (!(button instanceof HTMLElement)) return;
+    const control = controlOf(group);
+    control.value = button.dataset.value ?? "";
+    control.dispatchEvent(new Event("change", { bubbles: true }));
+  });
 }
 
 /** Texts that count for one choice alone are shown, and sent, only while it is chosen. */

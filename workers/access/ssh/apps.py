@@ -4,9 +4,9 @@ from django.utils.translation import gettext_lazy as _
 #: Acts at the SSH gateway, for the audit trail.
 VERBS = {
     "ssh_entered": _("connected by SSH to"),
-    "ssh_refused": _("was denied access by SSH at"),
+    "ssh_refused": _("was denied access by SSH to"),
     "ssh_jumped": _("used the SSH gateway as a jump host:"),
-    "ssh_password_made": _("made a one-time SSH password for"),
+    "ssh_password_made": _("created a one-time SSH password for"),
     "ssh_session_ended": _("ended an SSH session in"),
 }
 

@@ -15,7 +15,7 @@ from aiplatform.lib.message_field import MessageField
 from workers.core.models.clusters import VirtualCluster
 from workers.core.models.nodes import Device, Node, tier_label
 from workers.core.querysets import JobQuerySet
-from workers.core.states import FINAL, LIVE, Desired, JobPhase, JobState, Reason
+from workers.core.states import FINAL, LIVE, PREPARATION, Desired, JobPhase, JobState, Reason
 from workers.core.wait_reasons import sentence
 
 _STATE_LABELS = dict(JobState.choices)
@@ -137,6 +137,15 @@ class Job(models.Model):
     def published(self) -> bool:
         """Whether it has ended and its kind has kept what the last attempt left: figures, a model."""
         return self.is_final and self.published_attempt >= self.attempt_number
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether it has not begun its main work: preparation only shows its own counter."""
+        return self.phase in PREPARATION
+
+    @property
+    def shows_percent(self) -> bool:
+        return self.progress is not None and not self.is_preparing
 
     @property
     def timeline(self) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ class LoginPages(ObjectPages[RegistryLogin]):
         Column(pgettext_lazy("container", "Images"), "row.used", kind="num"),
         Column(_("Actions"), template="images/_login_buttons.html", kind="actions"),
     )
-    region, art, title = "logins", "search", pgettext_lazy("registry", "Registry credentials")
+    region, art, title = "logins", "key", pgettext_lazy("registry", "Registry credentials")
     parents = (("images:list", pgettext_lazy("container", "Images")),)
     lead = _(
         "Used to download container images from private registries. Passwords are stored encrypted and never shown."

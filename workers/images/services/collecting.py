@@ -162,7 +162,7 @@ def _is_ours(exc: Exception) -> bool:
 
 
 def _unknown() -> QuerySet[ImageUse]:
-    """Jobs just placed elsewhere whose image is the newest of its tag, which only this machine can ask for."""
+    """Jobs just placed elsewhere whose image is the newest of its tag, which only this node can ask for."""
     rows = ImageUse.objects.filter(
         digest="", message=wording.Message(), image__login__isnull=False, image__policy=Image.Policy.NEWEST
     )

@@ -55,5 +55,6 @@ class ArrayIn(FollowingIn):
         max_length=arrays.MAX_LENGTH,
         default="",
         allow_blank=True,
-        help_text="Indices such as 0-99, 1,3,7 or 0-99%8 (eight at a time): one job for each, told AIP_ARRAY_INDEX.",
+        help_text="Indices such as 0-99, 1,3,7 or 0-99%8 (eight at a time): one job each, with its index in "
+        "AIP_ARRAY_INDEX.",
     )

@@ -20,7 +20,7 @@ class ResourcesIn(serializers.Serializer):
     nodes = serializers.IntegerField(min_value=1, max_value=64, default=1)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, default=0)
     device_kind = serializers.ChoiceField(
-        choices=Device.Kind.choices, default=Device.Kind.GPU, help_text="cpu: on the processor, without cards."
+        choices=Device.Kind.choices, default=Device.Kind.GPU, help_text="cpu: on CPUs only."
     )
     device_model = serializers.CharField(
         max_length=100, default="", allow_blank=True, help_text="As `/api/v1/devices/kinds/` names it; empty: any."

@@ -87,16 +87,14 @@ class JobDetailOut(JobOut):
         help_text="Bytes that its newest attempt takes on its first node; null: no limit, or not measured yet."
     )
     limit_s = serializers.SerializerMethodField(help_text="Seconds it may run, with what was granted; null: no limit.")
-    isolation = serializers.SerializerMethodField(
-        help_text="Sandbox its newest attempt runs or ran in; null: not begun."
-    )
+    isolation = serializers.SerializerMethodField(help_text="Sandbox of the newest attempt; null: not started.")
     exit_code = serializers.SerializerMethodField(
         help_text="Of its newest attempt's program; null while it runs, and where it left none."
     )
 
     follows = serializers.SerializerMethodField(help_text='[{"id", "state", "needs"}]: "success" or "end" of it.')
     places = serializers.SerializerMethodField(
-        help_text='Machines of its newest attempt: [{"rank", "node", "address", "ports"}].'
+        help_text='Nodes of the newest attempt: [{"rank", "node", "address", "ports"}].'
     )
 
     class Meta(JobOut.Meta):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform.lib.row_choices import RowChoice, offer
 from workers.core import disk_limits
-from workers.core.device_kinds import KINDS
+from workers.core.device_kinds import GPU, KINDS, rules
 from workers.core.models import Job, VirtualCluster
 from workers.core.models.nodes import SHARES_PER_DEVICE
 from workers.jobs import resource_request, root_rights
@@ -124,6 +125,26 @@ class ResourceForm(forms.Form):
         return choices if initial in ("", *(value for value, _label in choices)) else [*choices, (initial, initial)]
 
     @property
+    def summary(self) -> str:
+        """Return the devices of the current form in a few words, even if it is incomplete: "2 GPUs", "4 CPU cores"."""
+        data = self.cleaned_data
+        nodes, devices, cores = data.get("nodes") or 1, data.get("gpus_per_node"), data.get("cpus")
+        if devices is None or cores is None:
+            return ""
+        share = data.get("share") or SHARES_PER_DEVICE
+        if not devices:
+            text = ngettext("%(count)s CPU core", "%(count)s CPU cores", math.ceil(cores)) % {"count": f"{cores:g}"}
+        elif share < SHARES_PER_DEVICE:
+            text = _("%(eighths)s/8 of a GPU") % {"eighths": share}
+        else:
+            kind, model = device_rules.parsed(data.get("device") or "")
+            if model or kind not in ("", GPU.name):
+                text = f"{devices} × {model or rules(kind).label}"
+            else:
+                text = ngettext("%(count)s GPU", "%(count)s GPUs", devices) % {"count": devices}
+        return text if nodes == 1 else f"{nodes} × {text}"
+
+    @property
     def more_is_wrong(self) -> bool:
         """Whether one of the folded fields has an error."""
         return any(
@@ -203,7 +224,7 @@ class PriorityForm(forms.Form):
 
 def initial_of(requested: Resources) -> dict[str, Any]:
     """Initial values of the form for what was requested before."""
-    plain = ("cluster", "nodes", "min_nodes", "gpus_per_node", "share", "cpus", "preemptible", "root_inside")
+    plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible", "root_inside")
     span, priority = requested.get("max_runtime"), requested.get("priority", 0)
     device = device_rules.value_of(
         requested.get("device_kind", "gpu"), requested.get("device_model", ""), requested.get("gpus_per_node", 0)
@@ -213,7 +234,8 @@ def initial_of(requested: Resources) -> dict[str, Any]:
         "priority": 0 if priority >= Job.URGENT else priority,
         "urgent": priority >= Job.URGENT,
         "max_runtime_min": int(span.total_seconds() // 60) if span else None,
-        "memory_gib": requested["memory_mib"] / 1024 if requested.get("memory_mib") else None,
+        "min_nodes": requested.get("min_nodes") or None,  # 0: all or none, which an empty field says
+        "memory_gib": math.floor(requested["memory_mib"] / 1024 * 100) / 100 if requested.get("memory_mib") else None,
         "max_disk_gib": disk_limits.to_gib(requested.get("max_disk_bytes")),
     }
 

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         add(
             "--weeks",
             type=_above_zero,
-            help=("length of a generated workload (default 12); of a file: the counted period"),
+            help="length of a generated workload (default 12); of a file: the counted period",
         )
         add("--days", type=_above_zero, help="same in days")
         add("--seed", type=int, default=1, help="of a generated workload (default 1)")

@@ -1,6 +1,7 @@
 // The points of a job's figures, and what is computed from them for drawing. Pure: no DOM.
 import { groupOf } from "./figures.js";
 
+const EPOCHS = ["epoch", "train/epoch", "trainer/epoch", "epochs"]; // as in training/experiments/figure_sql.py
 export const MOST = 4000; // points per curve in memory; beyond it they are asked for again, thinned
 
 /** @typedef {{x: number[], y: number[], at: number[]}} Curve  steps, values, moments in seconds */
@@ -47,10 +48,10 @@ export class Curves {
     return true;
   }
 
-  /** Keys by the card they are drawn on, in order. */
+  /** Keys by the chart they are drawn on, in order; epochs are an axis and no chart. */
   groups() {
     const groups = /** @type {Map<string, string[]>} */ (new Map());
-    for (const key of [...this.all.keys()].sort()) {
+    for (const key of [...this.all.keys()].filter((one) => !EPOCHS.includes(one)).sort()) {
       const group = groupOf(key);
       groups.set(group, [...(groups.get(group) ?? []), key]);
     }
@@ -58,26 +59,32 @@ export class Curves {
   }
 
   /**
-   * [x, y] of one curve, x ascending and each once; null where a logarithm has no value.
+   * [x, y] of one curve, x ascending and each once. By epochs it has no points where the run reports none.
    * @param {string} key
-   * @param {{byTime: boolean, byLog: boolean, smooth: number}} drawn
-   * @returns {[number[], (number | null)[]]}
+   * @param {"step" | "epoch" | "time"} axis
+   * @returns {[number[], number[]]}
    */
-  columns(key, { byTime, byLog, smooth }) {
+  columns(key, axis) {
     const curve = this.all.get(key) ?? { x: [], y: [], at: [] };
-    const along = byTime ? curve.at : curve.x;
-    const order = curve.x.map((_, i) => i).sort((a, b) => along[a] - along[b] || a - b);
+    const along = axis === "time" ? curve.at : axis === "epoch" ? this.#epochs(curve.x) : curve.x;
+    const order = along.map((_, i) => i).filter((i) => Number.isFinite(along[i]));
+    order.sort((a, b) => along[a] - along[b] || a - b);
     const x = /** @type {number[]} */ ([]);
-    const y = /** @type {(number | null)[]} */ ([]);
+    const y = /** @type {number[]} */ ([]);
     for (const i of order) {
-      const value = byLog && curve.y[i] <= 0 ? null : curve.y[i];
-      if (x.length && x[x.length - 1] === along[i]) y[y.length - 1] = value; // the newer value of a step counts
+      if (x.length && x[x.length - 1] === along[i]) y[y.length - 1] = curve.y[i]; // the newer value of a step counts
       else {
         x.push(along[i]);
-        y.push(value);
+        y.push(curve.y[i]);
       }
     }
-    return [x, smoothed(y, smooth)];
+    return [x, y];
+  }
+
+  /** @param {number[]} steps */
+  #epochs(steps) {
+    const key = EPOCHS.find((one) => this.all.has(one));
+    return key ? epochsAt(steps, ...this.columns(key, "step")) : steps.map(() => Number.NaN);
   }
 
   /** Newest step and value of every curve: [key, step, value]. */
@@ -98,7 +105,7 @@ export class Curves {
     const sign = betterBy(key);
     let at = 0;
     for (let i = 1; i < curve.y.length; i += 1) if (sign * curve.y[i] > sign * curve.y[at]) at = i;
-    const [, y] = this.columns(key, { byTime: false, byLog: false, smooth: 0 });
+    const [, y] = this.columns(key, "step");
     return { last: y[y.length - 1] ?? Number.NaN, best: sign ? { value: curve.y[at], step: curve.x[at] } : null };
   }
 
@@ -157,18 +164,24 @@ export function rank(a, b) {
 }
 
 /**
- * Exponential mean with weight 0 to 0.99, corrected for the start.
- * @param {(number | null)[]} values
- * @param {number} weight
+ * Epochs at steps: between two reports in proportion, outside of them at the mean rate, as training/experiments/comparison.py has them.
+ * @param {number[]} steps
+ * @param {number[]} at  steps with a report, ascending
+ * @param {number[]} epochs
  */
-export function smoothed(values, weight) {
-  if (!weight) return values;
-  let mean = 0;
-  let seen = 0;
-  return values.map((value) => {
-    if (value === null) return null;
-    mean = mean * weight + value * (1 - weight);
-    seen += 1;
-    return mean / (1 - weight ** seen);
+export function epochsAt(steps, at, epochs) {
+  const last = at.length - 1;
+  if (last < 0) return steps.map(() => Number.NaN);
+  const rate = at[last] > at[0] ? (epochs[last] - epochs[0]) / (at[last] - at[0]) : 0;
+  return steps.map((step) => {
+    if (step >= at[last]) return epochs[last] + (step - at[last]) * rate;
+    if (step <= at[0]) return Math.max(epochs[0] - (at[0] - step) * rate, Math.min(epochs[0], 0));
+    let [low, high] = [0, last];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (at[middle] <= step) low = middle;
+      else high = middle;
+    }
+    return epochs[low] + ((epochs[high] - epochs[low]) * (step - at[low])) / (at[high] - at[low]);
   });
 }

@@ -1,4 +1,5 @@
 // What the figures of a job are called: keys are for scripts, these names for people.
+import { splitUnit } from "../base/chart_data.js";
 import { t } from "../base/i18n.js";
 
 // one card of curves
@@ -104,6 +105,9 @@ export function titleOf(group, keys = /** @type {string[]} */ ([])) {
   if (KEYS[group]) return t("%(figure)s, by class", { figure: KEYS[group]() });
   return (keys.length && nameOf(keys[0])) || group.replace(/_/g, " ");
 }
+
+/** Unit of the values of a chart, "" where they have none. @param {string} group */
+export const unitOf = (group) => (group === "system/cpu" ? "%" : GROUPS[group] ? splitUnit(GROUPS[group]())[1] : "");
 
 /** What a curve is called, or "" where only its key is known. */
 export function nameOf(key) {

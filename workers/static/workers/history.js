@@ -1,9 +1,11 @@
-// What machines did over hours and weeks: one chart per group of figures, a shared crosshair, a choice of span.
+// History of nodes over hours and weeks: one chart for each group of metrics, for a period.
 import { api, explain } from "../base/api.js";
 import { momentWords, t, timeMarks } from "../base/i18n.js";
-import { loadPlots, whenNear } from "../base/plots.js";
+import { whenNear } from "../base/plots.js";
+import { waits } from "../base/skeletons.js";
 
-const HEIGHT = 200;
+/** @import {Chart} from "../base/chart.js" */
+
 const AGAIN_MS = { "1h": 10_000, "6h": 60_000, "1d": 60_000, "7d": 600_000, "30d": 600_000 };
 const KIB = 1024;
 const percent = (value) => `${Math.round(value)} %`;
@@ -39,16 +41,13 @@ class History {
     this.root = root;
     this.grid = root.querySelector("[data-history-grid]");
     this.empty = root.querySelector("[data-history-empty]");
-    this.plots = new Map();
+    this.charts = /** @type {Map<string, Chart>} */ (new Map());
+    this.Chart = /** @type {typeof Chart | null} */ (null); // loaded with the first data
     this.span = "1h";
     for (const button of root.querySelectorAll("[data-history-span]")) {
       button.addEventListener("click", () => this.choose(button.dataset.historySpan));
     }
-    const rebuild = () => this.plots.size && this.load();
-    new MutationObserver(rebuild).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", rebuild);
-    new ResizeObserver(() => this.resize()).observe(this.grid);
-    whenNear(root, () => this.load());
+    whenNear(root, () => waits(this.grid, "chart", this.load()));
   }
 
   choose(span) {
@@ -69,7 +68,7 @@ class History {
         api.get(`${this.root.dataset.historyUrl}?${query}`),
         node ? null : api.get(`${this.root.dataset.historyUrl}?of=clusters&span=${asked}`),
       ]);
-      if (machines.times.length > 1) await loadPlots();
+      if (machines.times.length > 1) this.Chart ??= (await import("../base/chart.js")).Chart;
       if (asked !== this.span) return;
       this.draw(machines, clusters);
     } catch (error) {
@@ -79,70 +78,40 @@ class History {
   }
 
   draw(machines, clusters) {
-    for (const { plot, card } of this.plots.values()) {
-      plot.destroy();
-      card.remove();
-    }
-    this.plots.clear();
-    this.empty.hidden = machines.times.length > 1;
-    if (machines.times.length < 2) return;
-    for (const [name, group] of Object.entries(GROUPS)) {
+    const isEmpty = machines.times.length < 2;
+    this.empty.hidden = !isEmpty;
+    const wanted = new Set();
+    /** @param {string} name @param {string} title @param {any} group @param {string[]} labels @param {number[]} x @param {any[]} columns */
+    const show = (name, title, group, labels, x, columns) => {
+      wanted.add(name);
+      const chart = this.charts.get(name) ?? this.build(name, title, group);
+      chart.show(x, labels.map((label, at) => ({ name: label, values: columns[at] })));
+    };
+    for (const [name, group] of isEmpty ? [] : Object.entries(GROUPS)) {
       const keys = group.keys.filter((key) => machines.series[key]?.some((value) => value !== null && (name !== "cards" || value > 0)));
       if (!keys.length) continue;
       if (name === "cards" && !keys.includes("gpus_held")) keys.unshift("gpus_held");
-      this.build(name, group.title(), group, keys.map((key) => NAMES[key]()), [machines.times, ...keys.map((key) => machines.series[key])]);
+      show(name, group.title(), group, keys.map((key) => NAMES[key]()), machines.times, keys.map((key) => machines.series[key]));
     }
-    const used = clusters ? Object.entries(clusters.series).filter(([, values]) => values.some((value) => value > 0)) : [];
-    if (used.length) {
-      this.build("clusters", t("GPUs in use by cluster"), GROUPS.cards, used.map(([name]) => name), [clusters.times, ...used.map(([, values]) => values)]);
+    const used = clusters && !isEmpty ? Object.entries(clusters.series).filter(([, values]) => values.some((value) => value > 0)) : [];
+    if (used.length) show("clusters", t("GPUs in use by cluster"), GROUPS.cards, used.map(([name]) => name), clusters.times, used.map(([, values]) => values));
+    for (const [name, chart] of this.charts) {
+      if (!wanted.has(name)) {
+        chart.destroy();
+        this.charts.delete(name);
+      }
     }
   }
 
-  build(name, title, group, labels, data) {
-    const card = document.createElement("figure");
-    card.className = "card chart-card";
-    card.append(Object.assign(document.createElement("h3"), { textContent: title }));
-    this.grid.append(card);
-    const style = getComputedStyle(this.root);
-    const colour = (token) => style.getPropertyValue(token).trim();
-    const axis = { stroke: colour("--chart-axis"), grid: { stroke: colour("--chart-grid"), width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
-    const plot = new uPlot(
-      {
-        width: Math.max(200, card.clientWidth - 26),
-        height: HEIGHT,
-        scales: { x: { time: true }, y: { range: (_, low, high) => [0, group.top ?? Math.max(1, (high ?? low ?? 1) * 1.1)] } },
-        cursor: { sync: { key: "history" }, drag: { x: true, y: false } },
-        axes: [{ ...axis, size: 32, values: timeMarks }, { ...axis, size: 64, values: (_, ticks) => ticks.map(group.words) }],
-        series: [
-          { label: t("Time"), value: (_, moment) => momentWords(moment) },
-          ...labels.map((label, i) => ({
-            label,
-            stroke: colour(`--chart-${(i % 8) + 1}`),
-            width: 1.5,
-            points: { show: false },
-            value: (_, value) => (value === null || value === undefined ? "–" : group.words(value)),
-          })),
-        ],
-      },
-      data,
-      card,
-    );
-    plot.root.setAttribute("role", "img");
-    plot.root.setAttribute("aria-label", `${title}: ${labels.map((label, i) => `${label} ${last(data[i + 1], group.words)}`).join(", ")}`);
-    this.plots.set(name, { plot, card });
+  /** @param {string} name @param {string} title @param {any} group */
+  build(name, title, group) {
+    const range = (/** @type {number} */ low, /** @type {number} */ high) => /** @type {[number, number]} */ ([0, group.top ?? Math.max(1, (high ?? low ?? 1) * 1.1)]);
+    const Made = /** @type {typeof Chart} */ (this.Chart);
+    const chart = new Made({ title, sync: "history", x: { name: t("Time"), isTime: true, marks: timeMarks, word: momentWords }, y: { word: group.words, range } });
+    this.grid.append(chart.element);
+    this.charts.set(name, chart);
+    return chart;
   }
-
-  resize() {
-    for (const { card, plot } of this.plots.values()) {
-      const width = Math.max(200, card.clientWidth - 26);
-      if (Math.abs(plot.width - width) > 2) plot.setSize({ width, height: HEIGHT });
-    }
-  }
-}
-
-function last(values, words) {
-  const value = values.findLast((one) => one !== null);
-  return value === undefined ? "–" : words(value);
 }
 
 for (const root of document.querySelectorAll("[data-history-url]")) new History(root);

@@ -35,6 +35,7 @@ function moved() {
 
 // names of phases, as JobPhase in workers/core/states.py has them
 const PHASES = {
+  loading: () => t("Loading the model"),
   packing: () => t("Preparing data"),
   masks: () => t("Preparing masks"),
   learning: () => t("Training"),
@@ -49,19 +50,23 @@ const PHASES = {
   exporting: () => t("Exporting the model"),
 };
 
+/** Phases before the main work, as in workers/core/states.py: their share says nothing about how far a job is. */
+const PREPARATION = ["loading", "packing", "masks"];
+
 function showProgress({ progress, eta_s: left, phase, phase_times: times, state, ...counter }) {
   const box = document.querySelector("[data-job-progress]");
   if (!box || (progress === null && !phase) || state === "queued") return;
   box.hidden = false;
   const bar = box.querySelector("progress");
-  if (progress === null) bar.removeAttribute("value"); // before the first step: no percentage
+  const isPreparing = PREPARATION.includes(phase);
+  if (progress === null || isPreparing) bar.removeAttribute("value"); // before the first step: no percentage
   else bar.value = progress;
-  box.querySelector("[data-job-percent]").textContent = progress === null ? "" : `${Math.round(progress * 100)} %`;
+  box.querySelector("[data-job-percent]").textContent = progress === null || isPreparing ? "" : `${Math.round(progress * 100)} %`;
   box.querySelector("[data-job-count]").textContent = counter.phase_total
     ? `${grouped(counter.phase_done)} / ${grouped(counter.phase_total)}`
     : "";
   box.querySelector("[data-job-phase]").textContent = PHASES[phase]?.() ?? "";
-  box.querySelector("[data-job-eta]").textContent = left === null ? "" : remaining(left);
+  box.querySelector("[data-job-eta]").textContent = left === null || isPreparing ? "" : remaining(left);
   const known = Object.keys(PHASES).filter((name) => times[name]);
   const list = /** @type {HTMLElement | null} */ (document.querySelector("[data-job-times]"));
   if (!list || !known.length) return;

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
             name='SampleProject',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('creating', 'Being created'), ('ready', 'Ready'), ('failed', 'Failed'), ('removing', 'Being removed')], default='creating', max_length=8)),
+                ('state', models.CharField(choices=[('creating', 'Being created'), ('ready', 'Ready'), ('failed', 'Failed'), ('removing', 'Being removed'), ('removal_failed', 'Not completely removed')], default='creating', max_length=16)),
                 ('message', aiplatform.lib.message_field.MessageField()),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('updated_at', models.DateTimeField(default=django.utils.timezone.now)),

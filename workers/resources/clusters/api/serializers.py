@@ -72,7 +72,7 @@ class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
     jobs_per_user = serializers.IntegerField(min_value=0, max_value=MAX_VALUE, required=False, allow_null=True)
     environments_per_user = serializers.IntegerField(min_value=0, max_value=MAX_VALUE, required=False, allow_null=True)
     approves_environments = serializers.BooleanField(
-        required=False, help_text="Environments wait until somebody in charge of the cluster lets them start."
+        required=False, help_text="Workspaces wait for the approval of a cluster manager."
     )
     default_disk_bytes = _disk_limit("Disk limit of jobs that request none, on each node; null: the maximum.")
     max_disk_bytes = _disk_limit("The most disk space a job can request on each node; null: no limit.")

@@ -39,7 +39,7 @@ class HistoryView(PlatformAPIView):
         parameters=[
             OpenApiParameter("span", str, enum=list(history.SPANS), default="1h"),
             OpenApiParameter("of", str, enum=["machines", "clusters"], default="machines"),
-            OpenApiParameter("node", int, description="only this machine"),
+            OpenApiParameter("node", int, description="only this node"),
         ],
         responses=CurvesOut,
     )

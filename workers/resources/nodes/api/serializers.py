@@ -61,18 +61,18 @@ class DeviceRulesOut(serializers.Serializer):
     """A type of device and its rules; a request names it by `device_kind` and `device_model`."""
 
     kind = serializers.CharField(source="kind.name")
-    model = serializers.CharField(help_text="Empty: any of the kind.")
+    model = serializers.CharField(help_text="If empty, any model of the type.")
     title = serializers.CharField(source="label", help_text="In the caller's language.")
     counts = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Cards that a job may ask for on each machine."
+        child=serializers.IntegerField(), help_text="Numbers of devices that a job may request per node."
     )
     distributed_count = serializers.IntegerField(
-        allow_null=True, help_text="Cards on each machine that a job over several must ask for; null: any count."
+        allow_null=True, help_text="Number of devices per node that a multi-node job must request; null: any number."
     )
     crosses_groups = serializers.BooleanField(source="kind.crosses_groups")
     groups = serializers.ListField(child=serializers.CharField(), help_text="Indices of each group, such as 0–3.")
     shareable = serializers.BooleanField(source="kind.shareable")
-    most = serializers.IntegerField(help_text="Cards of the largest machine.")
+    most = serializers.IntegerField(help_text="Devices of the largest node.")
     machines = serializers.IntegerField()
     devices = serializers.IntegerField()
     sentences = serializers.ListField(child=serializers.CharField(), help_text="The rules in the caller's language.")
@@ -87,13 +87,15 @@ class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
         help_text="How many jobs keep packages there, and start nowhere else: live, waiting, over."
     )
 
-    advice = serializers.SerializerMethodField(help_text="What its memory should be for its cards; empty: enough.")
+    advice = serializers.SerializerMethodField(
+        help_text="Recommended memory for the GPUs of the node; empty: it has enough."
+    )
     scratch = serializers.SerializerMethodField(
         help_text="Where jobs keep decoded images and temporary files, and what disk that is."
     )
 
     mps_not = serializers.SerializerMethodField(
-        help_text="Why jobs on shares of its cards would not use MPS, as its agent saw it; empty: nothing is known."
+        help_text="Why jobs on GPU shares would not use MPS, as reported by the agent; empty: unknown."
     )
     mps_gain = serializers.SerializerMethodField(help_text="What MPS gained when that was measured; empty: never.")
 
