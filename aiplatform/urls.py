@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.decorators.http import require_safe
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
@@ -71,7 +72,7 @@ urlpatterns = [
     path("api/v1/", include("workers.access.ssh.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", api_docs.SwaggerView.as_view(url_name="schema"), name="api-docs"),
-    path("api/redoc/", RedirectView.as_view(pattern_name="api-docs"), name="api-redoc"),
+    path("api/redoc/", require_safe(RedirectView.as_view(pattern_name="api-docs")), name="api-redoc"),
     path("admin/login/", views.admin_login, name="admin-login"),
     path("admin/", admin.site.urls),
 ]

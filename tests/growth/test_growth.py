@@ -19,6 +19,7 @@ SUSPICIOUS_S = 0.0012  # of FIRST characters: a quadratic pattern takes 5 ms
 HARMLESS = {
     "aiplatform.lib.bundles:_CSS_COMMENT": "reads the product's own style sheets, when it is installed",
     "aiplatform.lib.bundles:_IMPORT": "reads the product's own scripts, when it is installed",
+    "aiplatform.pages.help.hooks:INLINE_SCRIPT": "reads pages of the own documentation, when they are built",
 }
 #: Patterns that only the running code knows, and why they are safe.
 UNKNOWN = {

@@ -64,10 +64,12 @@ def _all(job: Job, can: Capabilities) -> list[Button]:
 
 
 def shown(job: Job) -> list[Button]:
-    """The buttons of its page: pause or continue, whichever applies; to give devices back only where it can do that.
+    """Return the buttons of its page: pause or continue, whichever applies, and suspend for jobs that can.
 
-    What runs an ended job again stands in a menu of its own, see `again`.
+    An ended job has none: what runs it again is in a menu of its own, see `again`.
     """
+    if job.is_final:
+        return []
     paused = job.state == S.PAUSED or job.desired == Desired.PAUSE
     can = kinds.capabilities_of(job)
     left_out = {"restore", "pause" if paused else "continue"}

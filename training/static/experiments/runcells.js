@@ -1,7 +1,7 @@
 // Cells of the table of runs as elements.
 import { duration, language } from "../base/i18n.js";
 
-export const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 5 });
+export const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 const day = new Intl.DateTimeFormat(language, { timeZone: document.documentElement.dataset.zone || "UTC", hourCycle: "h23", year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 /** @param {string} tag @param {Record<string, any>} [set] @param {...(Node | string)} inside @returns {any} */
