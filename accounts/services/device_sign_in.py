@@ -80,8 +80,13 @@ def find(user_code: str, *, user: User) -> SignIn | None:
 
 
 def answer(sign_in: SignIn, *, user: User, allows: bool) -> None:
-    """Allow or deny a sign-in as `user`; its code cannot be used again."""
-    cache.delete(_user_key(sign_in.user_code))
+    """Allow or deny a sign-in as `user`; its code cannot be used again.
+
+    Raises:
+        CodeExpired: another request answered it meanwhile.
+    """
+    if not cache.delete(_user_key(sign_in.user_code)):
+        raise CodeExpired(_("The code has expired. Start the sign-in again."))
     stored = {"user_code": sign_in.user_code, "name": sign_in.name, "address": sign_in.address, "user": user.pk}
     _write(sign_in.device_code, stored | {"allowed": allows})
     if not allows:

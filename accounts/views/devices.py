@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.services import device_sign_in
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import errors_as_messages, needs
 
 
 @never_cache
@@ -29,11 +29,12 @@ def device_page(request: SignedInRequest) -> HttpResponse:
             error = exc.message
     if sign_in and request.method == "POST" and request.POST.get("answer") in ("allow", "deny"):
         allows = request.POST["answer"] == "allow"
-        device_sign_in.answer(sign_in, user=request.user, allows=allows)
-        if allows:
-            messages.success(request, _("%(name)s is signed in. You can close this page.") % {"name": sign_in.name})
-        else:
-            messages.info(request, _("%(name)s was not signed in.") % {"name": sign_in.name})
+        with errors_as_messages(request):
+            device_sign_in.answer(sign_in, user=request.user, allows=allows)
+            if allows:
+                messages.success(request, _("%(name)s is signed in. You can close this page.") % {"name": sign_in.name})
+            else:
+                messages.info(request, _("%(name)s was not signed in.") % {"name": sign_in.name})
         return redirect("accounts:tokens")
     context = {"sign_in": sign_in, "code": code, "error": error}
     return render(request, "accounts/device.html", context, status=422 if error else 200)

@@ -93,3 +93,12 @@ def test_stored_request_holds_no_secret(asked):
     stored = cache.get(device_sign_in._key(asked["device_code"]))
 
     assert asked["device_code"] not in str(stored)
+
+
+def test_of_two_answers_at_once_the_first_counts(asked, alice, bob):
+    sign_in = device_sign_in.find(asked["user_code"], user=alice)
+    device_sign_in.answer(sign_in, user=alice, allows=False)
+
+    with pytest.raises(device_sign_in.CodeExpired):
+        device_sign_in.answer(sign_in, user=bob, allows=True)
+    assert poll(asked).json()["code"] == "access_denied"

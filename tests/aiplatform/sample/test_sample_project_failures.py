@@ -9,29 +9,9 @@ from aiplatform.pages.sample import creation, data, removal
 from aiplatform.pages.sample.models import SampleProject
 from datasets.models import Dataset, DatasetVersion, Import
 from inference.registry.models import Model, ModelVersion
-from tests.aiplatform.sample_steps import COUNTS, advance, answer, end_training
-from tests.factories import work
+from tests.aiplatform.sample.steps import COUNTS, advance, end_training
 from training.runs.models import TrainingJob
 from workers.core.models import Job
-
-
-@pytest.fixture(autouse=True)
-def _few_images(monkeypatch):
-    monkeypatch.setattr(data, "COUNTS", COUNTS)
-
-
-@pytest.fixture
-def node(db):
-    return work.node(cores=4)
-
-
-@pytest.fixture
-def ready(alice, cluster, node, tmp_path) -> SampleProject:
-    project = advance(creation.start(alice))
-    end_training(project, tmp_path)
-    project = advance(project)
-    answer(project)
-    return advance(project)
 
 
 def test_images_that_cannot_be_imported_fail_the_project_and_are_generated_again(alice, cluster, node, monkeypatch):

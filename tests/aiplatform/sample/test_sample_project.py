@@ -9,34 +9,15 @@ from django.utils.timezone import now
 
 from accounts.models import Role
 from aiplatform.lib.errors import StillInUse
-from aiplatform.pages.sample import creation, data, progress, removal
+from aiplatform.pages.sample import creation, progress, removal
 from aiplatform.pages.sample.models import SampleProject
 from datasets.models import Dataset, DatasetVersion, Import
 from inference.registry.models import Model, ModelVersion
 from inference.serving.models import Service
-from tests.aiplatform.sample_steps import COUNTS, advance, answer, end_training
-from tests.factories import datasets, models, work
+from tests.aiplatform.sample.steps import COUNTS, advance, answer, end_training
+from tests.factories import datasets, models
 from training.runs.models import TrainingJob
 from workers.core.models import Job
-
-
-@pytest.fixture(autouse=True)
-def _few_images(monkeypatch):
-    monkeypatch.setattr(data, "COUNTS", COUNTS)
-
-
-@pytest.fixture
-def node(db):
-    return work.node(cores=4)
-
-
-@pytest.fixture
-def ready(alice, cluster, node, tmp_path) -> SampleProject:
-    project = advance(creation.start(alice))
-    end_training(project, tmp_path)
-    project = advance(project)
-    answer(project)
-    return advance(project)
 
 
 def test_sample_project_is_created_step_by_step(alice, cluster, node, tmp_path):
