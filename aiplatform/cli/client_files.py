@@ -1,4 +1,5 @@
-"""The client `aip` as files: a wheel, one file that Python runs, and a source package that holds the wheel.
+"""The client `aip` and the SDK `import aip` as files: a wheel with both, and a source package that holds the wheel; the
+client alone as one file that Python runs.
 
 All need Python 3.9 or newer and nothing else, and hold the same modules as `manage.py aip`, in a package of their own
 name so that they can be installed next to a checkout of the platform. A running platform serves them at `/client/`,
@@ -25,6 +26,7 @@ import aiplatform.client
 import aiplatform.lib
 from aiplatform import __version__
 from aiplatform.lib import archives
+from training.programs import sdk_files
 
 HOME = Path(aiplatform.client.__file__).parent
 LIB = Path(aiplatform.lib.__file__).parent
@@ -91,13 +93,17 @@ def sdist() -> bytes:
 def wheel() -> tuple[str, bytes]:
     """Return name and bytes of the wheel, which installs the command `aip`."""
     metadata = f"{PACKAGE}-{__version__}.dist-info"
-    files = modules() | {
-        f"{metadata}/METADATA": _metadata(),
-        f"{metadata}/WHEEL": _text(
-            "Wheel-Version: 1.0", "Generator: aiplatform", "Root-Is-Purelib: true", "Tag: py3-none-any"
-        ),
-        f"{metadata}/entry_points.txt": _text("[console_scripts]", f"aip = {PACKAGE}.main:main"),
-    }
+    files = (
+        modules()
+        | sdk_files.modules()
+        | {
+            f"{metadata}/METADATA": _metadata(),
+            f"{metadata}/WHEEL": _text(
+                "Wheel-Version: 1.0", "Generator: aiplatform", "Root-Is-Purelib: true", "Tag: py3-none-any"
+            ),
+            f"{metadata}/entry_points.txt": _text("[console_scripts]", f"aip = {PACKAGE}.main:main"),
+        }
+    )
     record = f"{metadata}/RECORD"
     files[record] = _text(
         *(f"{name},sha256={_digest(data)},{len(data)}" for name, data in files.items()), f"{record},,"
@@ -110,7 +116,7 @@ def _metadata() -> bytes:
         "Metadata-Version: 2.1",
         f"Name: {PACKAGE.replace('_', '-')}",
         f"Version: {__version__}",
-        "Summary: Command-line client of aiplatform",
+        "Summary: Command-line client and SDK of aiplatform",
         "License: Apache-2.0",
         "Requires-Python: >=3.9",
     )

@@ -15,3 +15,15 @@ def finite(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
+
+
+def real(value: Any) -> float | None:
+    """Return `value` as a number, NaN and infinity included, also written as "NaN", "Infinity" or "-inf"; else None."""
+    if isinstance(value, str):
+        return _NOT_FINITE.get(value.strip().lower().lstrip("+")) if len(value) < 12 else None
+    if isinstance(value, float):
+        return value
+    return finite(value)

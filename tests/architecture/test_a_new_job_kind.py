@@ -40,6 +40,8 @@ NAMED = {
     "workers/images/containers/registry.py": {"service"},  # a word of the distribution API: for whom a token is
     "workers/images/store/catalog.py": {"tensorboard"},  # an image of that name
     "workers/images/store/engines.py": {"image_build"},  # its own kind, which workers/images/kind.py registers
+    "workers/core/models/media.py": {"video"},  # a kind of media that a program shows
+    "workers/jobs/output/reporting/sdk_media.py": {"video"},  # the same
     "workers/supervisor/inside/rank_shell.py": {"command"},  # what is asked for, in the words of the exec server
     "workers/supervisor/log_lines.py": {"command", "environment"},  # phases of a log
     "workers/supervisor/inside/sessions.py": {"command"},  # a field of requests: what a shell is given

@@ -18,6 +18,7 @@ GROWING = {
     "inference/serving/scaling/scaling.py": {"_nudged"},  # services that a look was asked for
     "inference/serving/traffic/differences.py": {"_kept"},  # when a picture of a service was last kept
     "inference/serving/traffic/routing.py": {"_loads"},  # requests under way by server
+    "training/programs/sdk/reporting.py": {"_warned"},  # names that the log mentions once; the SDK has no platform
     "workers/jobs/output/job_stream.py": {"_streams"},
     "workers/supervisor/sandbox.py": {"_copied"},  # what the system files copied into sandboxes held
 }

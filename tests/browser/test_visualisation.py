@@ -43,6 +43,7 @@ def test_visualisation_views_are_drawn_accessible_and_fit(
     drawn = {
         "scalars": "canvas", "images": "img", "histograms": "svg .ridge", "distributions": "svg .band",
         "texts": "pre", "tables": "td", "graph": "svg .graph-box", "embeddings": "canvas", "parameters": "td",
+        "figures": "iframe", "audio": "audio", "videos": "img",
     }  # fmt: skip
     assert set(drawn) == {view.name for view in VIEWS}
     for view, element in drawn.items():
@@ -68,6 +69,19 @@ def test_visualisation_steps_move_by_keys(open_as, alice, two):
     expect(page.locator("output")).to_have_text("step 1")
     assert page.locator("main img").get_attribute("src") != first
     expect(page.locator("main img")).to_have_js_property("naturalWidth", 320)
+
+
+def test_figure_draws_itself_and_reaches_nothing(open_as, alice, two):
+    page = open_as(alice)
+    page.goto(f"{PAGE}?run={two[0].pk}&view=figures")
+    frame = page.locator("iframe").content_frame
+
+    expect(frame.locator("#drawn")).to_have_text("drawn")
+    expect(frame.locator("body")).to_contain_text("refused")
+
+    page.goto(page.locator("iframe").get_attribute("src"))  # opened by itself
+    expect(page.locator("#drawn")).to_have_text("drawn")
+    expect(page.locator("body")).to_contain_text("refused")
 
 
 def test_visualisation_graph_opens_by_keys_and_goes_back(open_as, alice, two):

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from training.programs import workdir
+from training.programs import sdk_files
 
 pytestmark = pytest.mark.gpu
 
@@ -40,10 +39,7 @@ def profiled(tmp_path):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no NVIDIA card, or torch was built without CUDA")
-    (tmp_path / "aip").mkdir()
-    for name in workdir.SDK_FILES:
-        shutil.copy(workdir.SDK_FOLDER / name, tmp_path / "aip" / name)
-    (tmp_path / "aip" / "__init__.py").write_text(workdir.SDK)
+    sdk_files.write(tmp_path)
 
     def run(sleep_s: float):
         env = os.environ | {"AIP_METRICS_FILE": str(tmp_path / "metrics"), "AIP_OUTPUT_DIR": str(tmp_path / "outputs")}

@@ -16,6 +16,7 @@ EXEMPT: dict[str, str] = {
     "aiplatform.cli": CLIENT,
     "aiplatform.client": CLIENT,
     "workers.management": CLIENT,
+    "training.programs.sdk": IN_JOB,
     "workers.planning.simulator": CLIENT,
     "aiplatform.lib.idempotency": OWN,
     "aiplatform.pages.help": "reads the documents of the source tree and pages that were built from them",

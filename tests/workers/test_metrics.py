@@ -61,8 +61,10 @@ def test_metrics_ingest_passes_over_nonsense(running):
     ]
     report(running, raw=b"\n".join(lines) + b"\n")
 
-    assert metrics.ingest(attempt(running)) == 3
-    assert sorted(metrics.curves(running).keys) == ["_system/cpu", metric_names.key_of("k" * 200), "ok"]
+    assert metrics.ingest(attempt(running)) == 5
+    curves = metrics.curves(running)
+    assert sorted(curves.keys) == ["_system/cpu", metric_names.key_of("k" * 200), "ok", "train/loss"]
+    assert [value for _step, value in curves.series["train/loss"]] == [None, None]
 
 
 def test_metrics_ingest_gives_progress_to_the_job_and_no_curve(running):

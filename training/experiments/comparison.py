@@ -21,8 +21,8 @@ from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
-from workers.core.models import Curve, Figures, Job
-from workers.jobs.output import media, point_files
+from workers.core.models import HAS_VALUE, Curve, Figures, Job
+from workers.jobs.output import media, metrics, point_files
 
 MAX_RUNS, MAX_KEYS, MAX_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000
@@ -104,12 +104,12 @@ def figures_of_jobs(jobs: Sequence[int]) -> list[dict[str, Figure]]:
 def _curves(runs: Sequence[Run], **only: Any) -> Iterator[tuple[int, Figures]]:
     """Numbers of runs with their curves, of one run in the order of its attempts."""
     of_job = {run.job_id: run.pk for run in runs if run.job_id is not None}
-    rows = Curve.objects.filter(attempt__job__in=of_job, **only).select_related("attempt")
+    rows = Curve.objects.filter(HAS_VALUE, attempt__job__in=of_job, **only).select_related("attempt")
     for curve in rows.order_by("attempt__number"):
         yield of_job[curve.attempt.job_id], curve
     alone = [run.pk for run in runs if run.job_id is None]
     if alone:
-        for other in RunCurve.objects.filter(run__in=alone, **only):
+        for other in RunCurve.objects.filter(HAS_VALUE, run__in=alone, **only):
             yield other.run_id, other
 
 
@@ -264,7 +264,7 @@ def _of_one(attempts: Collection[Figures], axis: str, *, keeps_all: bool) -> tup
     """Places and values of a run: what an attempt reported counts up to where the next one began, unless all does."""
     parts: list[point_files.Points] = []
     for curve in attempts:
-        own = point_files.read(_file(curve), curve.count)
+        own = metrics.only_finite(point_files.read(_file(curve), curve.count))
         if len(own):
             before = parts if keeps_all else [part[part["step"] < own["step"].min()] for part in parts]
             parts = [*before, own]

@@ -8,7 +8,7 @@ from django.db.models import F, FloatField, Max, Min, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from training.experiments.models import RunCurve
-from workers.core.models import Curve
+from workers.core.models import HAS_VALUE, Curve
 
 LAST, LOWEST, HIGHEST, BEST = "last", "min", "max", "best"
 KINDS = (LAST, LOWEST, HIGHEST, BEST)
@@ -28,8 +28,8 @@ def figure(kind: str, key: str) -> Any:
     """Expression over `Run`: the newest, lowest, highest or best value of a key; null where a run has none."""
     if kind == BEST:
         kind = LOWEST if less_is_better(key) else HIGHEST
-    of_job = Curve.objects.filter(attempt__job=OuterRef("job"), key=key)
-    alone = RunCurve.objects.filter(run=OuterRef("pk"), key=key)
+    of_job = Curve.objects.filter(HAS_VALUE, attempt__job=OuterRef("job"), key=key)
+    alone = RunCurve.objects.filter(HAS_VALUE, run=OuterRef("pk"), key=key)
     job: Any
     if kind == LAST:
         job, run = of_job.order_by("-attempt__number").values("value")[:1], alone.values("value")

@@ -19,7 +19,7 @@ from training.catalog import metric_labels, param_labels
 from training.experiments import conditions, figure_sql, finding
 from training.experiments.models import Param, Run, RunCurve, Star, Tag
 from training.experiments.querysets import RunQuerySet
-from workers.core.models import Curve
+from workers.core.models import HAS_VALUE, Curve
 from workers.core.states import FINAL
 
 MAX_RUNS, MAX_COLUMNS = 1000, 40
@@ -292,9 +292,9 @@ class _Values:
 
     def _read(self, key: str) -> dict[int, dict[str, float]]:
         by_run: dict[Any, dict[str, float]] = {}
-        of_jobs = Curve.objects.filter(attempt__job__in=self.of_job, key=key).order_by("attempt__number")
+        of_jobs = Curve.objects.filter(HAS_VALUE, attempt__job__in=self.of_job, key=key).order_by("attempt__number")
         rows = of_jobs.values_list("attempt__job", "value", "lowest", "highest")
-        alone = RunCurve.objects.filter(run__in=self.numbers, key=key)
+        alone = RunCurve.objects.filter(HAS_VALUE, run__in=self.numbers, key=key)
         others = alone.values_list("run", "value", "lowest", "highest")
         for run, last, low, high in [*((self.of_job[job], *rest) for job, *rest in rows), *others]:
             before = by_run.get(run)

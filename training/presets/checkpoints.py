@@ -29,7 +29,7 @@ def write(
     root: Path,
     *,
     step: int,
-    fill: Callable[[Path], None],
+    fill: Callable[[Path], object],
     metric: float | None = None,
     best: bool = False,
     extra: Mapping[str, Any] | None = None,
@@ -37,22 +37,42 @@ def write(
     """Make `root/step-000123` out of what `fill` writes into an empty folder; return its path.
 
     Args:
+        fill: writes files and folders.
         metric: the figure of merit at this step, higher is better; None when not known.
         best: also let `root/best` point here.
         extra: more for meta.json (epoch, world size, …).
     """
     root.mkdir(parents=True, exist_ok=True)
+    partial = root / f"step-{step:06d}.tmp"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        fill(partial)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return complete(root, partial, step=step, metric=metric, best=best, extra=extra)
+
+
+def complete(
+    root: Path,
+    partial: Path,
+    *,
+    step: int,
+    metric: float | None = None,
+    best: bool = False,
+    extra: Mapping[str, Any] | None = None,
+) -> Path:
+    """Make the filled folder `partial` the checkpoint of `step`; return its path. Arguments as of `write`."""
     final = root / f"step-{step:06d}"
-    making = root / f"{final.name}.tmp"
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir()
-    fill(making)
-    files = {path.name: _sealed(path) for path in sorted(making.iterdir())}
+    paths = sorted(path for path in partial.rglob("*") if path.is_file())
+    files = {path.relative_to(partial).as_posix(): _sealed(path) for path in paths}
     meta = {"format": FORMAT, "step": step, "time": time.time(), "metric": metric, "files": files, **(extra or {})}
-    _write_synced(making / "meta.json", json.dumps(meta, indent=1))
-    _sync_folder(making)
+    _write_synced(partial / "meta.json", json.dumps(meta, indent=1))
+    for folder in {path.parent for path in paths} | {partial}:
+        _sync_folder(folder)
     shutil.rmtree(final, ignore_errors=True)  # a restore from an older step comes past the same step again
-    making.rename(final)
+    partial.rename(final)
     _point(root / "latest", final.name)
     if best:
         _point(root / "best", final.name)
@@ -140,8 +160,11 @@ def _sealed(path: Path) -> str:
 
 
 def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while block := file.read(1 << 20):  # not hashlib.file_digest: the SDK supports Python 3.9
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _write_synced(path: Path, text: str) -> None:

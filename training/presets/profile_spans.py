@@ -48,7 +48,7 @@ def laid(steps: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[list[S
     following = next(waiting, None)
     open_spans: list[tuple[int, int, int, Span]] = []
     number = itertools.count()
-    for begin, end in itertools.pairwise(cuts):
+    for begin, end in zip(cuts, cuts[1:]):  # noqa: B905, RUF007  the SDK supports Python 3.9
         while following is not None and following.begin <= begin:
             heapq.heappush(open_spans, (-following.rank, -following.begin, -next(number), following))
             following = next(waiting, None)

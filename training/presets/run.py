@@ -181,9 +181,10 @@ class Run:
 
 
 def log_line(line: str) -> None:
-    """Print one line to the job's log and flush it."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    """Print one line to the job's log and flush it; nothing where the program closed its output."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
 
 # The same for people's own scripts, as plain functions. ------------------------------------------------------

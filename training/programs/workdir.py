@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
+from training.programs import sdk_files
 from training.programs.models import CodeSnapshot
 from workers.core.runs import RunDir
 
 LITTER = shutil.ignore_patterns("__pycache__", "*.pyc")
-SDK_FOLDER = Path(__file__).parents[1] / "presets"
-SDK_FILES = (  # of the presets: pure, standard library only
-    "run.py", "checkpoints.py", "media.py",
-    "loop_profile.py", "step_recorder.py", "profile_facts.py", "profile_spans.py",
-)  # fmt: skip
-SDK = '''"""How a script reports, listens, saves and keeps to its share of a card; harmless outside a job."""
-
-from .loop_profile import profile  # noqa: F401
-from .media import embedding, histogram, image, table, text  # noqa: F401
-from .run import *  # noqa: F403
-'''
 
 
 def populate(run: RunDir, code: CodeSnapshot | None, *, output_path: str = "") -> None:
@@ -38,14 +27,11 @@ def populate(run: RunDir, code: CodeSnapshot | None, *, output_path: str = "") -
 
 
 def _add_sdk(run: RunDir) -> None:
-    """`from aip import report, should_stop` for own code, unless it brings an `aip` of its own."""
-    package = run.code / "aip"
-    if package.exists() or (run.code / "aip.py").exists():
+    """Put `aip` beside own code, unless it brings an `aip` of its own."""
+    package = run.code / sdk_files.PACKAGE
+    if package.exists() or (run.code / f"{sdk_files.PACKAGE}.py").exists():
         return
-    package.mkdir()
-    for name in SDK_FILES:
-        shutil.copy(SDK_FOLDER / name, package / name)
-    (package / "__init__.py").write_text(SDK, encoding="utf-8")
+    sdk_files.write(run.code)
 
 
 def _link_outputs(run: RunDir, output_path: str) -> None:

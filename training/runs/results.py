@@ -15,7 +15,7 @@ from training.catalog.metric_labels import word
 from training.catalog.task_kinds import TASKS
 from training.presets.catalog import PRESETS
 from training.runs.models import TrainingJob
-from workers.core.models import Curve
+from workers.core.models import HAS_VALUE, Curve
 from workers.jobs.output import files as output_files
 from workers.jobs.output.sparklines import sparkline
 
@@ -110,7 +110,7 @@ def _reported(
 ) -> dict[int, dict[str, tuple[float, int]]]:
     """Newest value and number of points by key of the newest attempt, by job."""
     attempts = {training.job_id: training.job.attempt_number for training in trainings}
-    curves = Curve.objects.filter(attempt__job__in=attempts, key__in={*LOSS_KEYS, *RATE_KEYS, *further})
+    curves = Curve.objects.filter(HAS_VALUE, attempt__job__in=attempts, key__in={*LOSS_KEYS, *RATE_KEYS, *further})
     reported: dict[int, dict[str, tuple[float, int]]] = {}
     for job, attempt, key, value, count in curves.values_list(
         "attempt__job", "attempt__number", "key", "value", "count"

@@ -10,7 +10,7 @@ from aiplatform.lib.secret_names import mask_params
 from training.presets.catalog import PRESETS
 from training.studies import budget, decider, objectives, problems, space, values
 from training.studies.models import WAITING, Study, Trial
-from workers.core.models import Curve
+from workers.core.models import HAS_VALUE, Curve
 
 S, T = Study.State, Trial.State
 
@@ -25,8 +25,8 @@ def so_far(study: Study, trials: Sequence[Trial]) -> dict[int, float]:
     """What trials that go on have reached, by number: the newest value of the first objective."""
     key = objectives.of_rows(study.objectives)[0].key
     live = {row.training.job_id: row for row in trials if row.state == T.RUNNING and row.training}
-    rows = Curve.objects.filter(attempt__job__in=live, key=key).select_related("attempt").order_by("attempt__number")
-    return {live[curve.attempt.job_id].number: curve.value for curve in rows}
+    rows = Curve.objects.filter(HAS_VALUE, attempt__job__in=live, key=key).select_related("attempt")
+    return {live[curve.attempt.job_id].number: curve.value for curve in rows.order_by("attempt__number")}
 
 
 def trial_rows(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:

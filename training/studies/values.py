@@ -13,7 +13,7 @@ from aiplatform.lib import files
 from training.experiments import comparison
 from training.runs.models import TrainingJob
 from training.studies.objectives import BEST, MINIMIZE, Objective
-from workers.core.models import Curve
+from workers.core.models import HAS_VALUE, Curve
 from workers.core.runs import RunDir
 from workers.jobs.output import metrics, point_files
 
@@ -37,7 +37,7 @@ def reached(training: TrainingJob, objectives: Sequence[Objective]) -> list[floa
     """Return the value of each objective; None if one has none, or did not end as a finite number."""
     curves: dict[str, list[Curve]] = {}
     keys = [objective.key for objective in objectives]
-    rows = Curve.objects.filter(attempt__job=training.job_id, key__in=keys).order_by("attempt__number")
+    rows = Curve.objects.filter(HAS_VALUE, attempt__job=training.job_id, key__in=keys).order_by("attempt__number")
     for curve in rows:
         curves.setdefault(curve.key, []).append(curve)
     values = []
@@ -54,7 +54,7 @@ def reached(training: TrainingJob, objectives: Sequence[Objective]) -> list[floa
 
 
 def ended_as_no_number(training: TrainingJob, key: str) -> bool:
-    """Whether the newest line with this figure says NaN or infinity, which is in no curve."""
+    """Whether the newest line with this figure says NaN or infinity, which the row of a curve leaves out."""
     path = RunDir.for_attempt(training.job_id, training.job.attempt_number).metrics
     try:
         with os.fdopen(files.open_beneath(path.parent, path.name), "rb") as file:

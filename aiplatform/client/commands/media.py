@@ -1,4 +1,4 @@
-"""`aip jobs media`: images, histograms, texts, tables, graphs and vectors that a job showed."""
+"""`aip jobs media`: images, figures, sounds, videos, histograms and so on that a job logged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from aiplatform.client.options import fields, option
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, done, show_list
 
-KINDS = ("image", "histogram", "text", "table", "graph", "vectors", "params")
-SUFFIXES = ("png", "jpg", "json", "txt")
+KINDS = ("image", "figure", "audio", "video", "histogram", "text", "table", "graph", "vectors", "params")
+SUFFIXES = ("png", "jpg", "json", "txt", "html", "wav", "mp3", "ogg", "flac", "mp4", "webm", "gif")
 PNG, JPEG = b"\x89PNG", b"\xff\xd8"
 SERIES = columns(
     "kind, name, first step=first_step, last step=last_step, stored=steps, received=seen, rejected=refused"
@@ -55,7 +55,7 @@ def _download(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
         if any((folder / f"{stem}.{suffix}").exists() for suffix in SUFFIXES):
             return False
         if row["file_url"]:
-            _fetch(args, row["file_url"], folder / stem)
+            _fetch(args, row["file_url"], folder / stem, row["facts"].get("format"))
         else:
             _write(folder / stem, row["facts"])
     except OSError as exc:
@@ -63,12 +63,13 @@ def _download(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     return True
 
 
-def _fetch(args: argparse.Namespace, url: str, target: Path) -> None:
+def _fetch(args: argparse.Namespace, url: str, target: Path, suffix: Any) -> None:
     partial = target.with_name(f".{target.name}")
     download.fetch(args.client, url, partial, quiet=True)
     with partial.open("rb") as file:
         first = file.read(4)
-    suffix = "png" if first.startswith(PNG) else "jpg" if first.startswith(JPEG) else "json"
+    if suffix not in SUFFIXES:
+        suffix = "png" if first.startswith(PNG) else "jpg" if first.startswith(JPEG) else "json"
     partial.replace(target.with_name(f"{target.name}.{suffix}"))
 
 

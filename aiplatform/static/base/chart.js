@@ -1,5 +1,5 @@
 // One chart: a card with its metric as title, its values as numbers, and lines with a crosshair, full screen and export.
-import { bestOf, columnsOf, csvOf, dashOf, hueOf, lastOf, nearestPlace, placeAfter, tipRows } from "./chart_data.js";
+import { bestOf, columnsOf, csvOf, dashOf, hueOf, lastOf, nearestPlace, placeAfter, tipRows, withGaps } from "./chart_data.js";
 import { exportMenu, headButton, legendOf, make, paintTip } from "./chart_parts.js";
 import { save, savePng, saveSvg } from "./chart_files.js";
 import { language, t } from "./i18n.js";
@@ -12,7 +12,8 @@ const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 
 /** A value as charts write it. @param {number | null | undefined} value */
 export function valueWord(value) {
-  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value === null || value === undefined) return "–";
+  if (!Number.isFinite(value)) return String(value); // NaN is what a person has to see
   const size = Math.abs(value);
   return size !== 0 && (size < 0.001 || size >= 1e6) ? value.toExponential(2) : exact.format(value);
 }
@@ -94,7 +95,8 @@ export class Chart {
 
   draw() {
     if (!this.frame.clientWidth) return; // not on the page, or its tab is not open; drawn by `fit` once it is
-    const { columns, roles } = columnsOf(this.x, this.lines, this.look);
+    const { columns: withPoints, roles } = columnsOf(this.x, this.lines, this.look);
+    const columns = withPoints.map(withGaps);
     const shape = JSON.stringify([roles, this.lines.map(({ name, place, dots, width, dash, color }) => [name, place, dots, width, dash, color]), this.look.byLog, this.options.x.name, this.options.x.isTime, [...this.hidden]]);
     if (this.plot && shape === this.built) {
       this.plot.setData(columns);
@@ -177,7 +179,7 @@ export class Chart {
   /** @param {{line: number, role: string}} role @param {number} count */
   series({ line, role }, count) {
     const { name, width = 1.6, dots, stepped, dash, place = line } = this.lines[line];
-    const base = { label: role === "raw" ? "" : name, show: !this.hidden.has(name), spanGaps: true, points: { show: false } };
+    const base = { label: role === "raw" ? "" : name, show: !this.hidden.has(name), points: { show: false } };
     if (role === "low" || role === "high") return { ...base, stroke: "transparent" };
     if (role === "raw") return { ...base, stroke: this.color(line, "40"), width: 1 };
     const stroke = this.color(line);

@@ -5,7 +5,7 @@ const HUES = 16; // --chart-1 to --chart-16 of tokens.css
 export const DASHES = [[], [7, 4], [2, 3]];
 const MAX_TIP_ROWS = 12;
 
-/** @typedef {(number | null)[]} Values  one for each place of the x-axis; null where there is no point */
+/** @typedef {(number | null)[]} Values  one for each place of the x-axis; null where there is no point, NaN where one is NaN or infinite */
 /**
  * A line of a chart. `low` and `high` are the edges of its band; `last` and `best` are shown as numbers, by default
  * computed from `values`. `better` is 1 where more is better, -1 where less is, 0 where neither.
@@ -30,7 +30,7 @@ export function smoothed(values, weight) {
   let mean = 0;
   let seen = 0;
   return values.map((value) => {
-    if (value === null) return null;
+    if (value === null || Number.isNaN(value)) return value;
     mean = mean * weight + value * (1 - weight);
     seen += 1;
     return mean / (1 - weight ** seen);
@@ -47,7 +47,7 @@ export function smoothed(values, weight) {
  */
 export function columnsOf(xs, lines, { smooth = 0, byLog = false, bands = true }) {
   /** @param {Values} values */
-  const fit = (values) => (byLog ? values.map((value) => (value !== null && value > 0 ? value : null)) : values);
+  const fit = (values) => (byLog ? values.map((value) => (value !== null && (value > 0 || Number.isNaN(value)) ? value : null)) : values);
   const columns = /** @type {(number[] | Values)[]} */ ([xs]);
   const roles = /** @type {{line: number, role: "low" | "high" | "raw" | "line"}[]} */ ([]);
   for (const [line, { values, low, high, dots, raw }] of lines.entries()) {
@@ -67,6 +67,12 @@ export function columnsOf(xs, lines, { smooth = 0, byLog = false, bands = true }
   return { columns, roles };
 }
 
+/**
+ * A column as uPlot draws it: it spans what is undefined, places where a line has no point, and leaves a gap at null.
+ * @param {number[] | Values} column
+ */
+export const withGaps = (column) => column.map((value) => (value === null ? undefined : Number.isNaN(value) ? null : value));
+
 /** Newest value of a line, null where it has none. @param {Values} values */
 export const lastOf = (values) => values.findLast((value) => value !== null && value !== undefined) ?? null;
 
@@ -81,7 +87,7 @@ export function bestOf(xs, { values, best, better = 0 }) {
   let at = -1;
   for (let i = 0; i < values.length; i += 1) {
     const [value, top] = [values[i], at < 0 ? null : values[at]];
-    if (value !== null && value !== undefined && (top === null || better * value > better * top)) at = i;
+    if (value !== null && value !== undefined && !Number.isNaN(value) && (top === null || better * value > better * top)) at = i;
   }
   return at < 0 ? null : { value: Number(values[at]), at: xs[at] };
 }

@@ -9,6 +9,7 @@ from tests.factories import training as trainings
 from training.experiments.boards import services as boards
 from training.experiments.visualisation import runs
 from training.programs.models import CodeSnapshot
+from workers.jobs.output import media
 
 pytestmark = pytest.mark.django_db
 PAGE = "/training/visualisation/"
@@ -44,7 +45,7 @@ def test_visualisation_of_nothing_says_how_to_write_something(as_alice, alice, c
     for address in (PAGE, f"{PAGE}?run={quiet.pk}", f"{PAGE}?run={quiet.pk}&view=images"):
         text = as_alice.get(address).content.decode()
         assert "SummaryWriter" in text
-        assert "from aip import" in text
+        assert "import aip" in text
         assert "Lightning" in text
 
 
@@ -152,3 +153,15 @@ def test_comparison_shows_parameters_that_own_code_reported_itself(as_alice, ali
     text = as_alice.get(f"/training/compare/?run={training.pk}").content.decode()
 
     assert "momentum" in text
+
+
+def test_figures_are_pages_without_origin_network_and_platform(as_alice, run):
+    item = media.items_of(run).get(series__kind="figure")
+
+    response = as_alice.get(f"/api/v1/jobs/{run.pk}/media/{item.pk}/file/")
+
+    policy = response["Content-Security-Policy"]
+    assert response["Content-Type"] == "text/html"
+    assert {"sandbox allow-scripts", "default-src 'none'", "frame-ancestors 'self'"} <= set(policy.split("; "))
+    assert "connect-src" not in policy
+    assert response["X-Frame-Options"] == "SAMEORIGIN"

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import Invalid
 from training.experiments.models import Run, RunCurve
 from training.experiments.tracking.models import MetricName, OddPoint
 from workers.core import live
-from workers.core.models import Attempt, Curve
+from workers.core.models import HAS_VALUE, Attempt, Curve
 from workers.jobs.output import curve_rows, metric_names, metrics, point_files
 
 MAX_NAME_LENGTH = 250
@@ -127,10 +127,12 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, Latest]]:
     """Return the newest value of each metric, by number of the run and name of the metric."""
     by_run: dict[int, dict[str, Latest]] = {run.pk: {} for run in runs}
     by_job = {run.job_id: run.pk for run in runs if run.job_id is not None}
-    of_jobs = Curve.objects.filter(attempt__job__in=by_job).select_related("attempt").order_by("attempt__number")
+    of_jobs = (
+        Curve.objects.filter(HAS_VALUE, attempt__job__in=by_job).select_related("attempt").order_by("attempt__number")
+    )
     for curve in of_jobs:
         by_run[by_job[curve.attempt.job_id]][curve.key] = Latest(curve.value, curve.step, curve.at)
-    for row in RunCurve.objects.filter(run__in=by_run):
+    for row in RunCurve.objects.filter(HAS_VALUE, run__in=by_run):
         by_run[row.run_id][row.key] = Latest(row.value, row.step, row.at)
     for odd in OddPoint.objects.filter(run__in=by_run):
         before = by_run[odd.run_id].get(odd.key)
@@ -148,7 +150,10 @@ def history(run: Run, name: str) -> list[Latest]:
     key = keys_of(run, [name])[name]
     parts = [point_files.read(file, count) for file, count in _files(run, key)]
     points = np.concatenate([np.empty(0, point_files.POINT), *parts])
-    values = [Latest(value, step, times.moment(at)) for step, value, at in points.tolist()]
+    values = [
+        Latest(value if math.isfinite(value) else _odd(value), step, times.moment(at))
+        for step, value, at in points.tolist()
+    ]
     odd = [Latest(row.value, row.step, row.at) for row in run.odd_points.filter(key=key)]
     return sorted([*values, *odd], key=lambda point: point.at) if odd else values
 

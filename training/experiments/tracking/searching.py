@@ -19,7 +19,7 @@ from training.experiments.querysets import RunQuerySet
 from training.experiments.tracking import figures, runs
 from training.experiments.tracking.filters import ATTRIBUTE, METRIC, PARAM, Comparison, Order
 from training.experiments.tracking.models import MetricName
-from workers.core.models import Curve
+from workers.core.models import HAS_VALUE, Curve
 
 TEXTS = {"=", "!=", "LIKE", "ILIKE", "IN", "NOT IN", "IS NULL", "IS NOT NULL"}
 NUMBERS = {"=": "exact", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
@@ -98,8 +98,8 @@ def _tag_of_column(key: str) -> Any:
 def _metric(name: str) -> Any:
     keys = {figures.key_of(name, of_job=of_job) for of_job in (False, True)}
     keys.update(MetricName.objects.filter(name=name).values_list("key", flat=True).distinct())
-    own = RunCurve.objects.filter(run=OuterRef("pk"), key__in=keys).values("value")[:1]
-    newest = Curve.objects.filter(attempt__job=OuterRef("job"), key__in=keys).order_by("-attempt__number")
+    own = RunCurve.objects.filter(HAS_VALUE, run=OuterRef("pk"), key__in=keys).values("value")[:1]
+    newest = Curve.objects.filter(HAS_VALUE, attempt__job=OuterRef("job"), key__in=keys).order_by("-attempt__number")
     return Coalesce(Subquery(own), Subquery(newest.values("value")[:1]), output_field=FloatField())
 
 

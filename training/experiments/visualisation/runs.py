@@ -35,6 +35,9 @@ SCALARS = "scalars"
 VIEWS = (
     View(SCALARS, gettext_lazy("Scalars")),
     View("images", gettext_lazy("Images"), Kind.IMAGE),
+    View("figures", gettext_lazy("Figures"), Kind.FIGURE),
+    View("audio", gettext_lazy("Audio"), Kind.AUDIO),
+    View("videos", gettext_lazy("Videos"), Kind.VIDEO),
     View("histograms", gettext_lazy("Histograms"), Kind.HISTOGRAM),
     View("distributions", gettext_lazy("Distributions"), Kind.HISTOGRAM),
     View("texts", gettext_lazy("Texts"), Kind.TEXT),

@@ -18,13 +18,14 @@ writer.add_graph(model, images)
     (
         "aip",
         """\
-from aip import embedding, histogram, image, report, table, text
+import aip
 
-report(step, {"train/loss": loss})
-image("samples", picture, step)     # array, tensor, PIL image, or path
-histogram("weights", values, step)
-table("worst images", ["file", "loss"], rows, step)
-embedding("last layer", vectors, labels, step)
+aip.report(step, {"train/loss": loss})
+aip.image("samples", picture, step)     # array, tensor, PIL image, or path
+aip.figure("confusion", fig, step)      # of Matplotlib or Plotly
+aip.histogram("weights", values, step)
+aip.table("worst images", ["file", "loss"], rows, step)
+aip.embedding("last layer", vectors, labels, step)
 """,
     ),
     (

@@ -84,6 +84,36 @@ const drawers = {
     });
     body.append(place, steps);
   },
+  figures(body, found, { name }) {
+    const page = document.createElement("iframe");
+    page.setAttribute("sandbox", "allow-scripts"); // the server's policy says the same: a page of somebody's program
+    page.title = name;
+    const place = make("div", "visual-body visual-figure");
+    place.append(page);
+    body.append(place, slider(found, name, ({ file_url: address }) => {
+      page.src = address ?? "";
+    }));
+  },
+  audio(body, found, { name }) {
+    const player = Object.assign(document.createElement("audio"), { controls: true, preload: "metadata" });
+    player.setAttribute("aria-label", name);
+    body.append(player, slider(found, name, ({ file_url: address }) => {
+      player.src = address ?? "";
+    }));
+  },
+  videos(body, found, { name }) {
+    const place = make("div", "visual-body");
+    body.append(place, slider(found, name, ({ facts, file_url: address, step }) => {
+      const label = t("%(name)s at step %(step)s", { name, step });
+      if (facts.format === "gif") {
+        place.replaceChildren(Object.assign(document.createElement("img"), { src: address ?? "", alt: label, loading: "lazy" }));
+        return;
+      }
+      const player = Object.assign(document.createElement("video"), { src: address ?? "", controls: true, loop: true, muted: true, preload: "metadata" });
+      player.setAttribute("aria-label", label);
+      place.replaceChildren(player);
+    }));
+  },
   texts(body, found, { name }) {
     const text = document.createElement("pre");
     text.tabIndex = 0;

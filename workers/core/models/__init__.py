@@ -1,6 +1,6 @@
 from .alarms import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, VirtualCluster
-from .curves import Curve, Figures
+from .curves import HAS_VALUE, Curve, Figures
 from .following import Dependency, JobArray
 from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent
@@ -10,6 +10,7 @@ from .requests import Approval, TimeRequest
 from .resource_groups import ResourceGroup, ResourceWindow
 
 __all__ = [
+    "HAS_VALUE",
     "Alarm",
     "AlarmAddress",
     "AlarmRule",

@@ -31,6 +31,9 @@ class MediaSeries(models.Model):
 
     class Kind(models.TextChoices):
         IMAGE = "image", _("Images")
+        FIGURE = "figure", _("Figures")
+        AUDIO = "audio", _("Audio")
+        VIDEO = "video", _("Videos")
         HISTOGRAM = "histogram", _("Histograms")
         TEXT = "text", _("Texts")
         TABLE = "table", _("Tables")

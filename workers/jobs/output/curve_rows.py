@@ -37,8 +37,8 @@ class Owner:
 
     def new(self, key: str) -> Figures:
         """The row of a key without points."""
-        columns = {f"{self.column}_id": self.pk, "key": key, "count": 0, "lowest": math.inf, "highest": -math.inf}
-        return self.model(**columns)
+        extremes = {"lowest": math.inf, "lowest_step": 0, "highest": -math.inf, "highest_step": 0}
+        return self.model(**{f"{self.column}_id": self.pk, "key": key, "count": 0, "value": 0.0, **extremes})
 
 
 def of_attempt(attempt: Attempt) -> Owner:
@@ -85,13 +85,16 @@ def append(
             continue
         points_to_write = own[: max(0, MAX_KEPT_BYTES - curve.count)]
         point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in points_to_write))
-        for step, value, _at in own:
+        had_value, finite = curve.has_value, [point for point in own if math.isfinite(point[1])]
+        for step, value, _at in finite:
             if value < curve.lowest:
                 curve.lowest, curve.lowest_step = value, step
             if value > curve.highest:
                 curve.highest, curve.highest_step = value, step
-        newest = max(own, key=_place)
-        if not curve.count or _place((curve.step, curve.value, curve.at)) <= _place(newest):
+        newest = max(finite, key=_place, default=None)
+        if newest is None and not had_value:
+            curve.step, _value, curve.at = own[-1]
+        elif newest and (not had_value or _place((curve.step, curve.value, curve.at)) <= _place(newest)):
             curve.step, curve.value, curve.at = newest
         curve.count += len(points_to_write)
         changed.append(curve)

@@ -193,7 +193,7 @@ class JobStream:
     @database_sync_to_async
     def _read_rows(
         job_id: int, counts: dict[str, int], attempt: int
-    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]] | None, dict[str, int]]:
+    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float | None]]] | None, dict[str, int]]:
         columns = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
         rows = Job.objects.filter(pk=job_id).values(*columns, "eta", *PROGRESS).first()
         if rows is None:

@@ -25,11 +25,21 @@ from workers.jobs.output.reporting import pictures
 from workers.jobs.output.reporting.harvest import Shown
 
 K = MediaSeries.Kind
-MAX_STEPS = {K.IMAGE: 60, K.HISTOGRAM: 120, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 1, K.VECTORS: 10, K.PARAMS: 1}
-MAX_SERIES = {K.IMAGE: 100, K.HISTOGRAM: 300, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 5, K.VECTORS: 10, K.PARAMS: 1}
+MAX_STEPS = {
+    K.IMAGE: 60, K.FIGURE: 20, K.AUDIO: 40, K.VIDEO: 20, K.HISTOGRAM: 120, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 1,
+    K.VECTORS: 10, K.PARAMS: 1,
+}  # fmt: skip
+MAX_SERIES = {
+    K.IMAGE: 100, K.FIGURE: 20, K.AUDIO: 50, K.VIDEO: 20, K.HISTOGRAM: 300, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 5,
+    K.VECTORS: 10, K.PARAMS: 1,
+}  # fmt: skip
 MAX_BYTES = 256 * 1024 * 1024
 """Files of one attempt. What comes later is counted and not kept."""
-CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "json": "application/json"}
+CONTENT_TYPES = {
+    "png": "image/png", "jpg": "image/jpeg", "gif": "image/gif", "json": "application/json", "html": "text/html",
+    "wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac",
+    "mp4": "video/mp4", "webm": "video/webm",
+}  # fmt: skip
 
 
 @dataclass
@@ -86,6 +96,8 @@ def _written(attempt: Attempt, shown: Shown, room: int) -> _Made | None:
             return None
         facts |= {"width": picture.original[0], "height": picture.original[1]}
         data, suffix = picture.data, picture.suffix
+    elif "format" in facts:  # kept as it came
+        suffix = facts["format"]
     if not data:
         return _Made(shown, facts)
     if len(data) > room:

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from aiplatform.lib import files
-from aiplatform.lib.numbers import finite
+from aiplatform.lib.numbers import finite, real
 from workers.core import live
 from workers.core.clock import now
 from workers.core.models import Attempt, Curve, Figures, Job
@@ -185,7 +185,7 @@ class _Lines:
         self.has_progress = self.has_progress or bool(job_progress.KEYS & row.keys())
         self.progress.apply(row)
         for key, value in row.items():
-            number = finite(value)
+            number = real(value)
             if number is None:
                 continue
             if key not in _ABOUT and (named := metric_names.key_of(key)):
@@ -213,14 +213,17 @@ def _moment(value: Any) -> datetime:
 
 @dataclass
 class Curves:
-    """Curves of one attempt. `series` holds (step, value) by key, `times` the unix seconds of these points."""
+    """Curves of one attempt. `series` holds (step, value) by key, `times` the unix seconds of these points.
+
+    A value that is NaN or infinite is None.
+    """
 
     attempt: int
     attempts: list[int]
     keys: list[str]
-    series: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    series: dict[str, list[tuple[int, float | None]]] = field(default_factory=dict)
     times: dict[str, list[float]] = field(default_factory=dict)
-    newest: dict[str, dict[str, float]] = field(default_factory=dict)
+    newest: dict[str, dict[str, float | None]] = field(default_factory=dict)
     last_id: int = 0
 
 
@@ -246,9 +249,9 @@ def curves(
         elif (np.diff(points["step"]) < 0).any():
             points = points[np.argsort(points["step"], kind="stable")]
         thinned = thin(points, max(2, min(max_points, MAX_POINTS)))
-        result.series[curve.key] = list(zip(thinned["step"].tolist(), thinned["value"].tolist(), strict=True))
+        result.series[curve.key] = list(zip(thinned["step"].tolist(), _values(thinned), strict=True))
         result.times[curve.key] = thinned["at"].tolist()
-        result.newest[curve.key] = {"step": curve.step, "value": curve.value}
+        result.newest[curve.key] = {"step": curve.step, "value": curve.value if curve.has_value else None}
     return result
 
 
@@ -265,24 +268,44 @@ def without_repeated(points: Points) -> Points:
 
 
 def thin(points: Points, limit: int) -> Points:
-    """At most `limit` of the points: per stretch the lowest and the highest, in order; both ends stay."""
+    """At most `limit` of the points: per stretch the lowest and the highest, in order; both ends stay.
+
+    Of NaN and infinite values the first of each stretch stays, so that gaps stay visible.
+    """
     if len(points) <= limit:
         return points
-    if limit == 2:
+    if limit <= 4:
         return points[[0, -1]]
-    inner, stretches = points["value"][1:-1], max(1, (limit - 2) // 2)
+    inner = points["value"][1:-1]
+    gaps = np.flatnonzero(~np.isfinite(inner))
+    stretches = max(1, (limit - 2) // (3 if len(gaps) else 2))
     bounds = np.arange(stretches + 1) * len(inner) // stretches
+    low, high = (np.where(np.isfinite(inner), inner, out) if len(gaps) else inner for out in (np.inf, -np.inf))
     indices = [0, len(points) - 1]
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        part = inner[begin:end]
-        indices += [1 + begin + int(part.argmin()), 1 + begin + int(part.argmax())] if end > begin else []
+        if end > begin:
+            indices += [1 + begin + int(low[begin:end].argmin()), 1 + begin + int(high[begin:end].argmax())]
+    if len(gaps):
+        firsts = np.searchsorted(gaps, bounds[:-1])
+        indices += (1 + gaps[firsts[firsts < len(gaps)]]).tolist()
     return points[np.unique(indices)]
+
+
+def only_finite(points: Points) -> Points:
+    """Return the points without those that are NaN or infinite."""
+    there = np.isfinite(points["value"])
+    return points if there.all() else points[there]
+
+
+def _values(points: Points) -> list[float | None]:
+    """Values as JSON can hold them."""
+    return [value if math.isfinite(value) else None for value in points["value"].tolist()]
 
 
 def since(
     job: Job, known_counts: Mapping[str, int], *, limit: int = MAX_POINTS
-) -> tuple[dict[str, list[list[float]]] | None, dict[str, int]]:
-    """New points of the newest attempt: ({key: [[step, value, unix]]}, the new counts).
+) -> tuple[dict[str, list[list[float | None]]] | None, dict[str, int]]:
+    """New points of the newest attempt: ({key: [[step, value, unix]]}, the new counts); NaN and infinity are None.
 
     They are None where there are more than `limit`, and read at once by whoever needs them. A part of them would make
     counts that the rows never had, and two that know equally many points would not know the same ones.
@@ -293,11 +316,12 @@ def since(
     new_counts = counts(job)
     if sum(new_counts.values()) - sum(known_counts.values()) > limit:
         return None, new_counts
-    points_by_key: dict[str, list[list[float]]] = {}
+    points_by_key: dict[str, list[list[float | None]]] = {}
     for key, count in new_counts.items():
         if count > (first := known_counts.get(key, 0)):
             points = point_files.read(point_files.path(job.pk, job.attempt_number, key), count, first=first)
-            points_by_key[key] = [list(point) for point in points.tolist()]
+            rows = zip(points["step"].tolist(), _values(points), points["at"].tolist(), strict=True)
+            points_by_key[key] = [[*row] for row in rows]
     return points_by_key, new_counts
 
 
@@ -307,11 +331,11 @@ def counts(job: Job) -> dict[str, int]:
 
 
 def recent(attempt: Attempt, keys: Iterable[str], since: datetime) -> dict[str, Points]:
-    """Points of some keys that were reported after a moment."""
+    """Finite points of some keys that were reported after a moment."""
     points_by_key = {}
     for curve in Curve.objects.filter(attempt=attempt, key__in=keys, at__gt=since):
         points = point_files.read(point_files.path(attempt.job_id, attempt.number, curve.key), curve.count)
-        points_by_key[curve.key] = points[points["at"] > since.timestamp()]
+        points_by_key[curve.key] = only_finite(points[points["at"] > since.timestamp()])
     return points_by_key
 
 

@@ -35,7 +35,7 @@ def sparkline(job_id: int, attempt: int, key: str, count: int) -> str:
     """
     if count < 2:
         return ""
-    points = point_files.read(point_files.path(job_id, attempt, key), count)
+    points = metrics.only_finite(point_files.read(point_files.path(job_id, attempt, key), count))
     return _polyline(metrics.thin(points, MAX_POINTS)["value"].tolist()) if len(points) > 1 else ""
 
 

@@ -113,7 +113,7 @@ export class Charts {
   fillHeadline() {
     const box = this.root.querySelector("[data-charts-headline]");
     const tiles = this.curves.headline().map((key) => {
-      const { last, best } = this.curves.summary(key) ?? { last: Number.NaN, best: null };
+      const { last, best } = this.curves.summary(key) ?? { last: null, best: null };
       const tile = Object.assign(document.createElement("div"), { className: "card stat" });
       const label = Object.assign(document.createElement("span"), { className: "label", textContent: nameOf(key) || key });
       const big = Object.assign(document.createElement("span"), { className: "big", textContent: valueWord(last) });

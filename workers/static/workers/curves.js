@@ -19,19 +19,19 @@ export class Curves {
 
   /**
    * Begin anew with all points that the server has.
-   * @param {Record<string, [number, number][]>} series  [step, value] by key
+   * @param {Record<string, [number, number | null][]>} series  [step, value] by key; null: NaN or infinite
    * @param {Record<string, number[]>} times
    */
   replace(series, times) {
     this.all.clear();
     for (const [key, points] of Object.entries(series)) {
-      if (this.#wanted(key)) this.all.set(key, { x: points.map((p) => p[0]), y: points.map((p) => p[1]), at: times[key].slice() });
+      if (this.#wanted(key)) this.all.set(key, { x: points.map((p) => p[0]), y: points.map((p) => p[1] ?? Number.NaN), at: times[key].slice() });
     }
   }
 
   /**
    * Add points; false where a curve has too many now.
-   * @param {Record<string, [number, number, number][]>} added  [step, value, moment] by key
+   * @param {Record<string, [number, number | null, number][]>} added  [step, value, moment] by key
    */
   append(added) {
     for (const [key, points] of Object.entries(added)) {
@@ -40,7 +40,7 @@ export class Curves {
       this.all.set(key, curve);
       for (const [step, value, at] of points) {
         curve.x.push(step);
-        curve.y.push(value);
+        curve.y.push(value ?? Number.NaN);
         curve.at.push(at);
       }
       if (curve.x.length > MOST) return false;
@@ -104,9 +104,9 @@ export class Curves {
     if (!curve?.y.length) return null;
     const sign = betterBy(key);
     let at = 0;
-    for (let i = 1; i < curve.y.length; i += 1) if (sign * curve.y[i] > sign * curve.y[at]) at = i;
+    for (let i = 1; i < curve.y.length; i += 1) if (Number.isNaN(curve.y[at]) || sign * curve.y[i] > sign * curve.y[at]) at = i;
     const [, y] = this.columns(key, "step");
-    return { last: y[y.length - 1] ?? Number.NaN, best: sign ? { value: curve.y[at], step: curve.x[at] } : null };
+    return { last: y[y.length - 1] ?? Number.NaN, best: sign && !Number.isNaN(curve.y[at]) ? { value: curve.y[at], step: curve.x[at] } : null };
   }
 
   /** Keys of the figures that say how good the model is, the most telling first; without those of single classes. */

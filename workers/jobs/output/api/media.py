@@ -69,8 +69,15 @@ class MediaOverviewOut(serializers.Serializer):
     notes = NoteOut(many=True, help_text="What was not kept of the files in which the program reports.")
 
 
+#: A figure is a page of the user's program: without an origin, it reaches nothing of the platform or the network.
+FIGURE_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; font-src data:; frame-ancestors 'self'"
+)
+
+
 class JobMediaViewSet(NumberedViewSet):
-    """Images, histograms, texts, tables, graphs and vectors of the jobs that the caller may see."""
+    """Images, figures, sounds, videos, histograms, texts, tables, graphs and vectors of the caller's visible jobs."""
 
     needs = {"items": Action.JOBS_VIEW, "series": Action.JOBS_VIEW, "content": Action.JOBS_VIEW}
     asks = {
@@ -123,7 +130,7 @@ class JobMediaViewSet(NumberedViewSet):
     )
     @action(detail=True, url_path=r"media/(?P<item>[0-9]{1,18})/file", pagination_class=None, filter_backends=[])
     def content(self, request: Request, pk: str, item: str) -> Any:
-        """The file of one: an image is a PNG or JPEG that the platform wrote, all else JSON."""
+        """The file of one: an image is a PNG or JPEG that the platform wrote; a figure is a sandboxed page."""
         job = self.get_object()
         row = media.item_of(job, int(item))
         try:
@@ -133,5 +140,12 @@ class JobMediaViewSet(NumberedViewSet):
         if row is None or descriptor is None:
             raise Http404
         response = downloads.send_file(request._request, descriptor, row.file, inline=True)
+        suffix = row.file.rpartition(".")[2]
+        if suffix not in ("png", "jpg", "json"):  # stored as the program wrote it; its first bytes were checked
+            response["Content-Type"] = media.CONTENT_TYPES[suffix]
+            response["Content-Disposition"] = downloads.attachment(row.file, inline=True)
+        if suffix == "html":
+            response["Content-Security-Policy"] = FIGURE_POLICY
+            response["X-Frame-Options"] = "SAMEORIGIN"
         response["Cache-Control"] = "private, max-age=86400, immutable"  # another content has another name
         return response

@@ -1,6 +1,6 @@
-"""What the SDK's `image`, `table`, `histogram`, `text` and `embedding` wrote: a JSON line each, files beside. Pure.
+"""What the SDK's `image`, `audio`, `table` and so on wrote: a JSON line each, files beside. Pure.
 
-A file is there before its line is. `training/presets/media.py` writes them; the limits stand there too.
+A file is there before its line is. `training/programs/sdk/media.py` writes them; the limits stand there too.
 """
 
 from __future__ import annotations
@@ -103,4 +103,36 @@ def _vectors(row: dict[str, Any], name: str, step: int, at: float, read_sibling:
     return Shown("vectors", name, step, at, facts, content)
 
 
-_KINDS = {"image": _image, "histogram": _histogram, "text": _text, "table": _table, "vectors": _vectors}
+def _file(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
+    """Return what is shown as it came, if its first bytes are those of its kind."""
+    data = read_sibling(str(row.get("file", "")), MAX_BYTES + 1)
+    kind = str(row["kind"])
+    suffix = format_of(data)
+    if len(data) > MAX_BYTES or suffix not in FORMATS[kind]:
+        return None
+    return Shown(kind, name, step, at, {"format": suffix}, data)
+
+
+def format_of(data: bytes) -> str:
+    """Return "wav", "mp4", … by the first bytes of a file; "" for another format."""
+    if data[4:8] == b"ftyp":
+        return "mp4"
+    if data.startswith(b"RIFF"):
+        return "wav" if data[8:12] == b"WAVE" else ""
+    return next((suffix for magic, suffix in _MAGICS if data.startswith(magic)), "")
+
+
+FORMATS = {"audio": {"wav", "mp3", "ogg", "flac"}, "video": {"mp4", "webm", "gif"}, "figure": {"html"}}
+_MAGICS = (
+    (b"ID3", "mp3"), (b"\xff\xfb", "mp3"), (b"\xff\xf3", "mp3"), (b"\xff\xf2", "mp3"), (b"OggS", "ogg"),
+    (b"fLaC", "flac"), (b"GIF8", "gif"), (b"\x1aE\xdf\xa3", "webm"), (b"<html", "html"), (b"<!DOCTYPE html", "html"),
+    (b"<!doctype html", "html"),
+)  # fmt: skip
+_KINDS = {
+    "image": _image,
+    "histogram": _histogram,
+    "text": _text,
+    "table": _table,
+    "vectors": _vectors,
+    **dict.fromkeys(FORMATS, _file),
+}

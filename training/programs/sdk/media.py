@@ -1,31 +1,36 @@
-"""Images, tables, histograms, texts and vectors of a program, shown beside its curves.
+"""Images, figures, sounds, videos, tables, histograms, texts and vectors of a script, shown beside its curves.
 
-Files and the standard library only, like run.py; outside a job each call prints what it would show. Nothing here ends a
-training: what cannot be kept is said in one line of the log. A file is there whole before the line that names it is.
+Files and the standard library only, like run.py; outside of a job each call prints what it would show. Nothing here
+ends a training: what cannot be kept is one line of the log. A file is complete before the line that names it.
 
     image("samples", picture, step)                  # array, tensor, PIL image, or the path of a PNG or JPEG
+    figure("confusion", fig, step)                   # of Matplotlib or Plotly
+    audio("speech", samples, step, rate=16000)       # array or tensor, or the path of a WAV, MP3, OGG or FLAC
+    video("rollout", frames, step, fps=10)           # frames, or the path of an MP4, WebM or GIF
     histogram("weights", values, step)
     table("worst", ["file", "loss"], rows, step)
-    text("notes", "# Markdown is shown as it is", step)
-    embedding("last layer", vectors, labels, step)   # a row each; shown in the plane of its two main directions
+    text("notes", "Markdown is shown as it is", step)
+    embedding("last layer", vectors, labels, step)   # a row each; drawn in the plane of its two main directions
 """
 
 from __future__ import annotations
 
 import array
 import functools
+import io
 import itertools
 import json
 import math
 import os
 import struct
 import time
+import wave
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .run import current, log_line
+from training.presets.run import current, log_line
 
 FOLDER = "aip-media"  # below the outputs
 MAX_BYTES = 16 * 1024 * 1024  # bytes of one file
@@ -34,6 +39,9 @@ MAX_SIDE_PX = 1024  # pixels of an image; of a larger array every second or thir
 MAX_ROWS, MAX_COLUMNS = 1000, 50  # of a table
 MAX_VECTORS, WIDEST = 5000, 4096
 MAX_TEXT_BYTES = 16 * 1024
+MAX_FRAMES = 1000  # of a video
+SOUNDS = {b"RIFF": "wav", b"ID3": "mp3", b"\xff\xfb": "mp3", b"\xff\xf3": "mp3", b"OggS": "ogg", b"fLaC": "flac"}
+VIDEOS = {b"GIF8": "gif", b"\x1aE\xdf\xa3": "webm"}  # an MP4 has "ftyp" behind four bytes
 BUCKETS = 256  # of a histogram; the platform shows 30
 
 _numbers = itertools.count()
@@ -51,8 +59,8 @@ def _harmless(show: Callable[..., None]) -> Callable[..., None]:
     def shown(name: str, *rest: Any, **named: Any) -> None:
         try:
             show(name, *rest, **named)
-        except (_NotKept, OSError, ValueError, TypeError, AttributeError, OverflowError, KeyError, IndexError) as error:
-            log_line(f"{show.__name__} {name!r} was not kept: {error}")
+        except Exception as error:  # noqa: BLE001  whatever a library raises, the training goes on
+            log_line(f"aip.{show.__name__} {name!r} was not kept: {error!s:.300}")
 
     return shown
 
@@ -60,7 +68,7 @@ def _harmless(show: Callable[..., None]) -> Callable[..., None]:
 @_harmless
 def image(name: str, picture: Any, step: int = 0) -> None:
     """Show an image: uint8, or floats from 0 to 1, colours first or last; or the path of a PNG or JPEG."""
-    if isinstance(picture, str | os.PathLike):
+    if isinstance(picture, (str, os.PathLike)):
         data = Path(picture).read_bytes()
         if not data.startswith((b"\x89PNG", b"\xff\xd8\xff")):
             raise _NotKept("the file is no PNG or JPEG")
@@ -71,6 +79,60 @@ def image(name: str, picture: Any, step: int = 0) -> None:
     else:
         data = _png(*_pixels(picture))
     _show("image", name, step, {}, data, "jpg" if data.startswith(b"\xff") else "png")
+
+
+@_harmless
+def figure(name: str, fig: Any, step: int = 0) -> None:
+    """Show a figure: of Matplotlib as an image, of Plotly as an interactive page (3 to 5 MB each)."""
+    if hasattr(fig, "savefig"):
+        picture = io.BytesIO()
+        fig.savefig(picture, format="png", bbox_inches="tight")
+        _show("image", name, step, {}, picture.getvalue(), "png")
+    elif hasattr(fig, "to_html"):
+        page = fig.to_html(full_html=True, include_plotlyjs=True)
+        _show("figure", name, step, {}, page.encode("utf-8"), "html")
+    else:
+        raise _NotKept(f"{type(fig).__name__} is not a figure of Matplotlib or Plotly")
+
+
+@_harmless
+def audio(name: str, sound: Any, step: int = 0, *, rate: int = 16000) -> None:
+    """Play a sound.
+
+    Args:
+        sound: samples from −1 to 1 (floats) or of 16 bits, shape (samples) or (samples, channels) with 1 or 2
+            channels; or the path of a WAV, MP3, OGG or FLAC file.
+        rate: samples a second, of an array.
+    """
+    if isinstance(sound, (str, os.PathLike)):
+        data = Path(sound).read_bytes()
+        suffix = next((suffix for magic, suffix in SOUNDS.items() if data.startswith(magic)), "")
+        if not suffix:
+            raise _NotKept("the file is not WAV, MP3, OGG or FLAC")
+    else:
+        data, suffix = _wave(sound, int(rate)), "wav"
+    _show("audio", name, step, {}, data, suffix)
+
+
+@_harmless
+def video(name: str, frames: Any, step: int = 0, *, fps: float = 10) -> None:
+    """Play a video.
+
+    Args:
+        frames: images as of `image` (an array of shape (frames, height, width, 3), say), at most 1,000; they become
+            an animated GIF, which needs Pillow; or the path of an MP4, WebM or GIF file.
+        fps: frames a second, of images.
+    """
+    if isinstance(frames, (str, os.PathLike)):
+        data = Path(frames).read_bytes()
+        suffix = (
+            "mp4" if data[4:8] == b"ftyp" else next((s for magic, s in VIDEOS.items() if data.startswith(magic)), "")
+        )
+        if not suffix:
+            raise _NotKept("the file is not MP4, WebM or GIF")
+    else:
+        data, suffix = _gif(frames, float(fps)), "gif"
+    _show("video", name, step, {}, data, suffix)
 
 
 @_harmless
@@ -184,6 +246,49 @@ def _png(pixels: bytes, width: int, height: int, colours: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(made)
 
 
+def _wave(sound: Any, rate: int) -> bytes:
+    """A WAV file of samples."""
+    samples = _plain(sound)
+    if not hasattr(samples, "dtype"):
+        import numpy  # noqa: PLC0415  only who gives lists needs it
+
+        samples = numpy.asarray(samples)
+    if samples.ndim == 2 and samples.shape[0] in (1, 2) and samples.shape[1] > 2:
+        samples = samples.T
+    if samples.ndim not in (1, 2) or not samples.size or (samples.ndim == 2 and samples.shape[1] not in (1, 2)):
+        raise _NotKept("a sound has the shape (samples) or (samples, 1 or 2 channels)")
+    if samples.dtype.kind == "f":
+        samples = samples.clip(-1, 1)
+        samples[samples != samples] = 0
+        samples = (samples * 32767).round()
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(samples.shape[1] if samples.ndim == 2 else 1)
+        writer.setsampwidth(2)
+        writer.setframerate(rate)
+        writer.writeframes(samples.clip(-32768, 32767).astype("<i2").tobytes())
+    return file.getvalue()
+
+
+def _gif(frames: Any, fps: float) -> bytes:
+    """An animated GIF of images."""
+    try:
+        from PIL import Image  # noqa: PLC0415  only frames need it
+    except ImportError:
+        raise _NotKept("frames need Pillow; write a file and give its path") from None
+    pictures = []
+    for frame in itertools.islice(_plain(frames), MAX_FRAMES):
+        pixels, width, height, colours = _pixels(frame)
+        mode = {1: "L", 3: "RGB", 4: "RGBA"}[colours]
+        pictures.append(Image.frombytes(mode, (width, height), pixels).convert("RGB"))
+    if not pictures:
+        raise _NotKept("there are no frames")
+    file = io.BytesIO()
+    duration_ms = max(20, round(1000 / max(fps, 0.1)))
+    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=duration_ms, loop=0)
+    return file.getvalue()
+
+
 def _counted(values: Any) -> tuple[float, float, list[int]]:
     """Lowest and highest value, and how many lie in each bucket between them."""
     values = _plain(values)
@@ -212,4 +317,4 @@ def _cell(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return value if value is None or isinstance(value, bool | int | float) else str(value)[:300]
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)[:300]

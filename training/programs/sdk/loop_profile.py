@@ -24,7 +24,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from .profile_facts import MAX_NAME_LENGTH, MAX_STEPS, USUAL_STEPS, WAIT
+from training.presets.profile_facts import MAX_NAME_LENGTH, MAX_STEPS, USUAL_STEPS, WAIT
+
 from .step_recorder import Recorder
 
 USUAL_SKIP, MAX_SKIPPED_STEPS = 5, 100_000

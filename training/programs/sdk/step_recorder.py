@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from . import profile_facts, profile_spans
-from .profile_facts import FOLDER, MARK, MAX_NAME_LENGTH, OTHER, PARTS
-from .profile_spans import STEP, Found, Span
-from .run import current, log_line
+from training.presets import profile_facts, profile_spans
+from training.presets.profile_facts import FOLDER, MARK, MAX_NAME_LENGTH, OTHER, PARTS
+from training.presets.profile_spans import STEP, Found, Span
+from training.presets.run import current, log_line
 
 MAX_DURATION_S = 60.0  # the watched steps end with the one in which this is reached: what torch notes lies in memory
 MAX_NAMED = 12
