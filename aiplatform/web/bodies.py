@@ -7,6 +7,7 @@ before anybody looks at it.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -84,6 +85,18 @@ async def read(scope: dict[str, Any], receive: Receive, in_thread: Callable[...,
         raise
     body.seek(0)
     return body
+
+
+def with_length(scope: dict[str, Any], body: IO[bytes]) -> dict[str, Any]:
+    """Return the scope with the length of the complete body, which a caller that sends it in chunks did not announce.
+
+    Parsers take a body without a length for an empty one.
+    """
+    if any(name == b"content-length" for name, _value in scope["headers"]):
+        return scope
+    size = body.seek(0, os.SEEK_END)
+    body.seek(0)
+    return {**scope, "headers": [*scope["headers"], (b"content-length", b"%d" % size)]} if size else scope
 
 
 class _Bounds:

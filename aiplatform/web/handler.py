@@ -59,7 +59,7 @@ class Handler(ASGIHandler):
             return
         try:
             async with self._turns.turn(scope):
-                response = await self._in_thread(self._answer, scope, body)
+                response = await self._in_thread(self._answer, bodies.with_length(scope, body), body)
         except TooBusy:
             with in_callers_language(scope):
                 response = _too_busy()

@@ -11,6 +11,8 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponse
 from django.test import override_settings
 from django.urls import path
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from accounts.services import tokens
 from aiplatform import env
@@ -27,7 +29,15 @@ def count(request):
     return HttpResponse(str(len(request.read())))
 
 
-urlpatterns = [path("count/", count)]
+class Echo(APIView):
+    authentication_classes = ()
+    permission_classes = ()
+
+    def post(self, request):
+        return Response({name: str(value) for name, value in request.data.items()})
+
+
+urlpatterns = [path("count/", count), path("echo/", login_not_required(Echo.as_view()))]
 
 
 @pytest.fixture
@@ -35,7 +45,7 @@ def send():
     """Send pieces to `/count/`: (status, how many pieces were taken)."""
     app = Handler()
 
-    def sent(pieces, *headers, pause_s=0.0):
+    def sent(pieces, *headers, pause_s=0.0, path="/count/"):
         said, left = [], list(pieces)
 
         async def receive():
@@ -46,7 +56,7 @@ def send():
         async def say(message):
             said.append(message)
 
-        scope = {"type": "http", "method": "POST", "path": "/count/", "query_string": b"", "scheme": "http",
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "scheme": "http",
                  "headers": [(b"host", b"testserver"), *headers], "client": ["10.0.0.9", 1]}  # fmt: skip
         asyncio.run(app(scope, receive, say))
         sent.answer = said[1]["body"]
@@ -71,6 +81,23 @@ def test_d14_body_of_nobody_is_refused_at_its_first_piece_too_much(send):
     assert send([b"x" * bodies.ANYBODYS_BYTES]) == (200, 1)
     assert send([b"x" * bodies.ANYBODYS_BYTES, *[b"x"] * 9]) == (401, 2)
     assert send([b"x"] * 9, (b"content-length", b"%d" % MIB)) == (401, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pieces"),
+    [
+        ("application/json", [b'{"na', b'me": "x"}']),
+        (
+            "multipart/form-data; boundary=b",
+            [b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nx', b"\r\n--b--\r\n"],
+        ),
+    ],
+)
+def test_j11_body_in_chunks_without_a_length_is_read(send, kind, pieces):
+    headers = ((b"transfer-encoding", b"chunked"), (b"content-type", kind.encode()))
+
+    assert send(pieces, *headers, path="/echo/")[0] == 200
+    assert json.loads(send.answer) == {"name": "x"}
 
 
 def test_d14_body_of_a_person_may_be_as_large_as_an_upload(send, alice, monkeypatch):

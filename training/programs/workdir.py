@@ -1,4 +1,4 @@
-"""Working folder of a job with somebody's own code: the code, the SDK beside it, and where its outputs go."""
+"""Working directory of a job with custom code: the code, the SDK next to it, and the folder of its outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def populate(run: RunDir, code: CodeSnapshot | None, *, output_path: str = "") -
 
 
 def _add_sdk(run: RunDir) -> None:
-    """Put `aip` beside own code, unless it brings an `aip` of its own."""
+    """Write the SDK next to the code, unless the code has a module `aip`."""
     package = run.code / sdk_files.PACKAGE
     if package.exists() or (run.code / f"{sdk_files.PACKAGE}.py").exists():
         return
