@@ -14,12 +14,13 @@ from typing import IO, Any
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from aiplatform import __version__
-from aiplatform.client import version
+from aiplatform.client import output, version
 from aiplatform.client.config import Config
 from aiplatform.client.errors import FAILURE, NOT_FOUND, NOT_SIGNED_IN, USAGE, ClientError
 
 TIMEOUT_S = 60.0
 AGAIN_S = 1.0  # before a request is sent again
+MAX_BUSY_S = 60.0  # for which a request waits for a busy platform
 API = "/api/v1/"
 EXIT_BY_STATUS = {400: USAGE, 401: NOT_SIGNED_IN, 404: NOT_FOUND, 422: USAGE}
 
@@ -65,15 +66,23 @@ class Client:
     ) -> Any:
         """POST JSON; `once` adds an Idempotency-Key, so a repeated send creates one thing.
 
+        With `once` a request that the platform is too busy to take now is sent again when it says, for a minute.
+
         Args:
             patience_s: with `once`, for how long it is sent again with the same key where the platform does not answer.
         """
         headers = {"Idempotency-Key": uuid.uuid4().hex} if once else {}
-        away_s = 0.0
+        away_s = busy_s = 0.0
         while True:
             try:
                 return self.call("POST", route, body=body if body is not None else {}, headers=headers)
             except ClientError as exc:
+                wait_s = min(exc.retry_after_s, MAX_BUSY_S)
+                if once and wait_s and busy_s < MAX_BUSY_S:
+                    output.say(f"The platform is busy; sending again in {wait_s:.0f} s.")
+                    busy_s += wait_s
+                    pause(wait_s)
+                    continue
                 away = exc.status in (0, 502, 503) or exc.code == "idempotency_in_progress"
                 if not away or away_s >= patience_s:
                     raise
@@ -217,7 +226,10 @@ def problem(answer: Answer, *, signed_in: bool) -> ClientError:
         lines.append("Sign in again with: aip login" if signed_in else "Sign in with: aip login")
     if answer.status >= 500 and (body.get("request_id") or body.get("instance")):
         lines.append(f"Request {body.get('request_id') or body.get('instance')}")
-    if answer.headers.get("retry-after"):
-        lines.append(f"Try again in {answer.headers['retry-after']} seconds.")
-    exit_code = EXIT_BY_STATUS.get(answer.status, FAILURE)
-    return ClientError("\n".join(lines), exit_code, code=str(body.get("code") or ""), status=answer.status)
+    retry_after = answer.headers.get("retry-after") or ""
+    if retry_after:
+        lines.append(f"Try again in {retry_after} seconds.")
+    return ClientError(
+        "\n".join(lines), EXIT_BY_STATUS.get(answer.status, FAILURE), code=str(body.get("code") or ""),
+        status=answer.status, retry_after_s=float(retry_after) if retry_after.isdigit() else 0.0,
+    )  # fmt: skip

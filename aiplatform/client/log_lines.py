@@ -32,6 +32,7 @@ PHASES = tuple(CODES)
 # how programs that start several processes mark whose line it is: the platform and PyTorch, torchrun, mpirun
 _PROCESS = re.compile(r"\[(?:rank(\d+)\]:|default(\d+)\]:|\d+,(\d+)\]<(?:stdout|stderr)>:)")
 _OWN = re.compile(r'\[([a-z]+)\] ([a-z_]+)((?: [a-z_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]+))*)\Z')
+_CURSOR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[^\[\]PX^_])")
 _FACT = re.compile(r' ([a-z_]+)=(?:"(?:[^"\\]|\\.)*"|[^\s"]+)')
 
 
@@ -48,6 +49,14 @@ def process_of(line: str) -> int:
     """Return the rank of the process that a line says it comes from, -1 where it says nothing."""
     match = _PROCESS.match(line)
     return int(next(filter(None, match.groups()))) if match else -1
+
+
+def without_cursor(text: str) -> str:
+    """Return a text without what clears a terminal, moves its cursor or sets its title; colors stay.
+
+    Sequences of ECMA-48: control sequences other than SGR, operating system commands, and single escapes.
+    """
+    return _CURSOR.sub("", text)
 
 
 class Printer:
@@ -96,5 +105,5 @@ class Printer:
         if self.phases and (phase or PHASES[-1]) not in self.phases:
             return
         stream = sys.stderr if phase and self.apart else sys.stdout
-        stream.write(text)
+        stream.write(without_cursor(text) if stream.isatty() else text)
         stream.flush()

@@ -36,10 +36,26 @@ def parser() -> Parser:
     return top
 
 
+DASHED = ("--extra", "--arguments")  # options whose value may begin with a dash
+
+
+def _with_dashes(argv: Sequence[str]) -> list[str]:
+    """Join `--extra -ShowStep` to `--extra=-ShowStep`, which argparse takes for two options otherwise."""
+    words: list[str] = []
+    for index, word in enumerate(argv):
+        if word == "--":  # a command of the user's follows
+            return [*words, *argv[index:]]
+        if words and words[-1] in DASHED and word.startswith("-"):
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    return words
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        args, unknown = parser().parse_known_args(argv)
+        args, unknown = parser().parse_known_args(_with_dashes(sys.argv[1:] if argv is None else argv))
         if unknown:
             args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     except SystemExit as exc:

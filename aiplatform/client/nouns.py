@@ -72,6 +72,7 @@ NOUNS = (
     Noun("approvals", "approvals", "Jobs that wait for approval by a cluster administrator."),
     Noun("ports", "ports", "Ports: programs of jobs in the browser."),
     Noun("ssh", "ssh", "Open a shell in a running job, or run a command there."),
+    Noun("port-forward", "ssh", "Reach ports of a running job from this computer."),
     Noun("ssh-keys", "ssh_keys", "SSH keys: public keys that sign you in to running jobs."),
     Noun(
         "resource-groups",

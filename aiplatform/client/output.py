@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -178,6 +179,25 @@ def titled(fields: Iterable[Column]) -> list[Column]:
     return [(heading.capitalize(), source) for heading, source in fields]
 
 
+MIN_COLUMN = 12  # characters of a column that is cut
+
+
+def _fitting(widths: Sequence[int], room: int) -> list[int]:
+    """Return widths that fit into a terminal, the widest made narrower first."""
+    fitted = list(widths)
+    while sum(fitted) > room and max(fitted) > MIN_COLUMN:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
+
+
+def _cut(text: str, room: int) -> str:
+    if width(text) <= room:
+        return text
+    while text and width(text) > room - 1:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
+
+
 def table(rows: Iterable[Any], columns: Sequence[Column], *, empty: str = "Nothing here yet.") -> None:
     """Print rows in aligned columns; an empty list says so on stderr."""
     lines = [[cell(row, column) for column in columns] for row in rows]
@@ -186,6 +206,9 @@ def table(rows: Iterable[Any], columns: Sequence[Column], *, empty: str = "Nothi
         return
     heads = [column[0].upper() for column in columns]
     widths = [max(width(line[i]) for line in [heads, *lines]) for i in range(len(columns))]
+    if sys.stdout.isatty():
+        widths = _fitting(widths, shutil.get_terminal_size().columns - 2 * (len(widths) - 1))
+        lines = [[_cut(value, widths[i]) for i, value in enumerate(line)] for line in lines]
     colour = coloured()
     for number, line in enumerate([heads, *lines]):
         shown = []

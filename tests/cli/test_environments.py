@@ -58,3 +58,13 @@ def test_env_create_says_when_it_ended_before(aip, platform, capfd):
 
     assert code == 6
     assert "JupyterLab is not installed" in capfd.readouterr().err
+
+
+def test_env_create_takes_an_image_by_name(aip, platform):
+    image = {"id": 4, "name": "lab", "tag": "2", "state": "ready"}
+    platform.answers("GET /api/v1/images/", {"results": [image], "next": None})
+    platform.answers("POST /api/v1/environments/", ROW, status=201)
+
+    assert aip("env", "create", "--image", "lab:2") == 0
+
+    assert platform.asked("POST /api/v1/environments/")[0].json()["image"] == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -121,6 +122,7 @@ def test_openssh_in_a_running_job(tmp_path):
         jumps(tools)
         many(tools)
         by_password(up, tools, token, job)
+        by_port_forward(up, tools, token, job, inner)
         around_a_kill(up, tools, token, job)
         assert call(up.url, token, "POST", f"jobs/{job}/stop/")[0] == 202
         until(lambda: call(up.url, token, "GET", f"jobs/{job}/")[1]["ended_at"], 90, "the end of the job")
@@ -220,6 +222,31 @@ def by_password(up: Up, tools: Tools, token: str, job: int) -> None:
     argv = [sys.executable, "-m", "aiplatform.client", "ssh", str(job), "--", "echo entered; exit 6"]
     done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=240, check=False)
     assert (done.returncode, done.stdout) == (6, b"entered\n"), done.stderr
+
+
+def by_port_forward(up: Up, tools: Tools, token: str, job: int, inner: int) -> None:
+    """`aip port-forward` until Ctrl+C; a taken port is refused before anything is opened."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(tools.home / "other"), "PYTHONPATH": str(ROOT)}
+    env |= {"AIP_URL": up.url, "AIP_TOKEN": token}
+    local = free_port()
+    argv = [sys.executable, "-m", "aiplatform.client", "port-forward", str(job), f"{local}:{inner}"]
+    with subprocess.Popen(
+        argv, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as forwarding:
+        until(lambda: _reads(local), 60, "the port of the job")
+        again = subprocess.run(argv, env=env, capture_output=True, timeout=120, check=False)
+        assert (again.returncode, b"is in use" in again.stderr) == (2, True), again.stderr
+        os.killpg(forwarding.pid, signal.SIGINT)  # as a terminal does
+        said = forwarding.communicate(timeout=60)[1]
+    assert f"http://localhost:{local} leads to port {inner} of job {job}".encode() in said
+    assert not _reads(local)
+
+
+def _reads(port: int) -> bool:
+    try:
+        return fetch(port) == b"from inside"
+    except OSError:
+        return False
 
 
 def around_a_kill(up: Up, tools: Tools, token: str, job: int) -> None:

@@ -187,3 +187,12 @@ def test_expert_page_offers_trainings_to_those_who_may_start_them(alice, machine
     assert answer.status_code == 422
     assert [note.field for note in answer.context["reading"].notes] == ["kind"]
     assert not Job.objects.exists()
+
+
+def test_preview_of_own_code_needs_no_upload(api, machine):
+    body = {"start_file": "train.py", "name": "dry", "cpus": 1}
+
+    answer = api.post("/api/v1/training/jobs/preview/", body, format="json")
+
+    assert answer.status_code == 200, answer.content
+    assert not TrainingJob.objects.exists()

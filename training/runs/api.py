@@ -72,6 +72,8 @@ class TrainingViewSet(ProgramViewSet):
 
     def preview_resources(self, data: dict[str, Any]) -> Resources:
         fields = {name: value for name, value in data.items() if name not in CODE_FIELDS}
+        if not fields.get("preset") and not fields.get("code") and fields.get("start_file"):  # code to be uploaded
+            fields["command"] = fields.pop("start_file")
         return drafts.check(self.request.user, drafts.TrainingRequest(**fields)).resources
 
     @object_action(status=202)

@@ -248,6 +248,10 @@ def _of_line(line: str) -> Range:
     name, text = name.strip(), text.strip()
     if not name or not text:
         raise BadRange(_("“%(line)s” is not a range. Write it as lr = 0.001 .. 0.1 log.") % {"line": line[:60]})
+    low, colon, high = text.partition(":")
+    if colon and _NUMBER.match(low.strip()) and _NUMBER.match(high.strip()):
+        example = {"name": name, "low": low.strip(), "high": high.strip()}
+        raise BadRange(_("%(name)s: write the range as %(name)s = %(low)s .. %(high)s.") % example)
     if ".." not in text:
         return of_row({"name": name, "choices": [_value(word.strip()) for word in text.split(",") if word.strip()]})
     low, _dots, tail = text.partition("..")

@@ -35,6 +35,7 @@ REQUEST = (
     option("--code", type=Path, metavar="FOLDER", field="", help="a local folder to copy there"),
     repeated("--data", metavar="NAME[:VERSION]", field="datasets", find=lookup.any_version,
              help="a dataset to mount; can be repeated"),
+    option("--image", metavar="NAME[:TAG]", find=lookup.image, help="image with JupyterLab: aip images list"),
     *resources.variable_options(),
     option("--idle-hours", type=float, help="stop after this time without activity"),
     option("--nodes", type=int, metavar="N", help="number of nodes of a distributed workspace"),

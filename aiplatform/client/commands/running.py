@@ -17,6 +17,7 @@ from aiplatform.client.http import Client
 from aiplatform.client.options import fields, flag, option, repeated
 from aiplatform.client.verbs import Verb, done
 
+SHELLS = {"sh", "bash", "dash"}
 STARTED = {"running", "paused", "finishing", "stopping"}
 LAUNCHERS = ("once", "processes", "torchrun", "mpi", "first")
 EXAMPLES = """\
@@ -153,8 +154,25 @@ def _command(args: argparse.Namespace) -> str:
         raise ClientError("Specify a command, such as: aip run -- python train.py, or --script FILE.", USAGE)
     if args.script:
         with args.script as file:
-            return str(file.read())
+            return _script(str(file.name), str(file.read()))
     return command[0] if len(command) == 1 else shlex.join(command)
+
+
+def _script(name: str, text: str) -> str:
+    """Return a script as a shell command: of another language, its file written and given to its interpreter."""
+    first = text.partition("\n")[0]
+    interpreter = first[2:].strip() if first.startswith("#!") else "python" if name.endswith(".py") else ""
+    programs = {Path(word).name for word in interpreter.split()[:2]}
+    if not programs or programs & SHELLS:
+        return text
+    mark = "AIP_SCRIPT"
+    while mark in text:
+        mark += "_"
+    end = "" if text.endswith("\n") else "\n"
+    return (
+        f"file=$(mktemp) && cat > \"$file\" <<'{mark}'\n{text}{end}{mark}\n"
+        f'export PYTHONPATH="$PWD${{PYTHONPATH:+:$PYTHONPATH}}"\nexec {interpreter} "$file"\n'
+    )
 
 
 def _folder(args: argparse.Namespace) -> Path:

@@ -1,4 +1,4 @@
-"""`aip ssh`: enter a job by the own key or a one-time password, with the gateway's key known beforehand."""
+"""`aip ssh`, `aip port-forward`: reach a job by your own key or a one-time password, with the gateway's key known."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -57,6 +58,31 @@ def _connect(args: argparse.Namespace) -> int:
         return _run(argv, _environment(secret, Path(folder)))
 
 
+def _forward(args: argparse.Namespace) -> int:
+    """Keep ports of the job open on this computer until Ctrl+C."""
+    pairs = [_ports(text) for text in args.ports]
+    args.N, args.t, args.R, args.D, args.words = True, False, None, None, []
+    args.print = args.config = False
+    args.L = [f"{local}:localhost:{port}" for local, port in pairs]
+    for local, _port in pairs:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", local)) == 0:
+                raise ClientError(f"Port {local} of this computer is in use. Choose another: OTHER:{_port}", USAGE)
+    if not args.json:
+        for local, port in pairs:
+            output.say(f"http://localhost:{local} leads to port {port} of job {args.job}. Press Ctrl+C to stop.")
+    return _connect(args)
+
+
+def _ports(text: str) -> tuple[int, int]:
+    """Return the local port and that of the job of "8080" or "9000:8080"."""
+    local, _colon, port = text.rpartition(":")
+    numbers = [int(part) for part in (local or port, port) if part.isdecimal() and 0 < int(part) < 65536]
+    if len(numbers) != 2:
+        raise ClientError(f"{text}: write a port as 8080, or LOCAL:PORT as 9000:8080.", USAGE)
+    return numbers[0], numbers[1]
+
+
 def _lines(text: str) -> str:
     return "\n".join(output.clean(line) for line in text.splitlines())
 
@@ -64,7 +90,8 @@ def _lines(text: str) -> str:
 def _options(args: argparse.Namespace) -> list[str]:
     flags = [f"-{name}" for name in "Nt" if getattr(args, name)]
     forwards = [word for name in "LRD" for port in getattr(args, name) or () for word in (f"-{name}", port)]
-    return [*flags, *forwards, "-o", "NumberOfPasswordPrompts=1"]
+    strict = ["-o", "ExitOnForwardFailure=yes"] if forwards else []
+    return [*flags, *forwards, *strict, "-o", "NumberOfPasswordPrompts=1"]
 
 
 def _known(entry: Any, folder: Path) -> list[str]:
@@ -94,7 +121,8 @@ def _command(words: Sequence[str]) -> list[str]:
 def _run(argv: Sequence[str], env: dict[str, str]) -> int:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # ssh hears it too, and decides
     try:
-        return subprocess.run(argv, env=env, check=False, preexec_fn=_hear_interrupts).returncode
+        heard = {"preexec_fn": _hear_interrupts} if os.name == "posix" else {}
+        return subprocess.run(argv, env=env, check=False, **heard).returncode
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -116,4 +144,9 @@ NOUNS = {
         either(flag("--print", help="print the command only"),
                flag("--config", help="print lines for ~/.ssh/config")),
     ), run=_connect, epilog=EXAMPLES),
+    "port-forward": Verb("port-forward", "Reach ports of a running job from this computer, until Ctrl+C.", (
+        option("job", help="job number"),
+        option("ports", nargs="+", metavar="[LOCAL:]PORT", help="port of the job, and on this computer if it differs"),
+        flag("--key-only", help="create no password"),
+    ), run=_forward, epilog="  aip port-forward 12 6006\n  aip port-forward 12 9000:8080 5678"),
 }  # fmt: skip
