@@ -10,6 +10,7 @@ PUBLIC = {
     "api-pipeline-hook": "webhooks have no account; guarded by a signature with the trigger's secret",
     "help": "documentation, the same for everybody",
     "help-file": "documentation, the same for everybody",
+    "mlflow-link": "reads a fragment in the browser and leads to a page that asks for an account",
     "client": "needed before anybody can sign in; the same for everybody",
     "client-file": "needed before anybody can sign in; the same for everybody",
     "auth-device": "a program asks to be signed in; it gets a token when a user allowed it",

@@ -173,6 +173,7 @@ def make(tmp_path: Path) -> World:
         (r"training/\^?params/", {"pk": params.pk}),
         (r"training/\^?planned/", {"pk": _planned(owner, version, brought), "verb": "retry"}),
         (r"training/", {"pk": trained.pk, "job": trained.job_id, "attempt": 1, "verb": "stop"}),
+        (r"experiments/runs/by-id/", {"uid": trained.job.run.uid}),
         (r"experiments/runs/|v1/\^runs/", {"pk": trained.job.run.pk}),
         (r"reports/", {"pk": reports.create(user=owner, title="Found").pk, "number": 1}),
         (r"run-views/", {"pk": View.objects.create(owner=owner, name="mine").pk}),

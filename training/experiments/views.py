@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -92,6 +93,20 @@ def run(request: SignedInRequest, pk: int) -> HttpResponse:
         "visibilities": Visibility.choices,
     }
     return render(request, "experiments/run.html", context)
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def run_by_uid(request: SignedInRequest, uid: str) -> HttpResponse:
+    """Lead to the run with an id of MLflow."""
+    return redirect("experiments:run", get_object_or_404(Run.objects.visible_to(request.user), uid=uid).pk)
+
+
+@login_not_required
+@require_safe
+def mlflow_link(request: HttpRequest) -> HttpResponse:
+    """Follow a link that MLflow's clients print: its fragment names the run, and only the browser knows it."""
+    return render(request, "experiments/mlflow_link.html")
 
 
 @needs(Action.TRAINING_VIEW)
