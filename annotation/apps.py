@@ -24,13 +24,14 @@ class AnnotationConfig(AppConfig):
         from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
         from annotation.services import home, projects, todo
-        from datasets.services import next_actions, usage
+        from datasets.services import next_actions, related, usage
 
         def annotated_in(version: DatasetVersion) -> list[str]:
             sets = AnnotationSet.objects.filter(source=version).select_related("project")
             return [str(_("annotation project %(name)s") % {"name": row.project.name}) for row in sets]
 
         usage.register(annotated_in)
+        related.register(related.Related("projects", _("Annotation"), Action.ANNOTATION_VIEW, searching.list_projects))
         next_actions.register(
             next_actions.NextAction(
                 "annotate",
@@ -40,6 +41,7 @@ class AnnotationConfig(AppConfig):
                 url=lambda version: f"{reverse('annotation:project-create')}?source={version.pk}",
                 fits=lambda version: version.image_count > 0,
                 rank=20,
+                draft_fields=lambda version: {"name": version.dataset.name, "with_shapes": "on"},
             )
         )
         palette.register(

@@ -17,6 +17,9 @@ from datasets.formats import annotation_kinds
 from datasets.formats.neutral import NONE
 from datasets.querysets import AssetQuerySet, DatasetQuerySet, ImportQuerySet, UploadQuerySet, VersionQuerySet
 
+#: Last part of the codes of stories of drafts, such as prediction.draft.
+DRAFT = "draft"
+
 
 class Dataset(models.Model):
     """A named set of images that grows by versions."""
@@ -100,6 +103,11 @@ class DatasetVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.dataset} v{self.number}"
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether its annotations wait for correction: predictions, or images that a model got wrong."""
+        return self.story.code.rpartition(".")[2] == DRAFT
 
     @property
     def tag(self) -> str:

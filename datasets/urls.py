@@ -9,6 +9,7 @@ urlpatterns = [
     path("", datasets.dataset_list, name="list"),
     path("new/", datasets.dataset_create, name="create"),
     path("<int:dataset_id>/", datasets.dataset_detail, name="detail"),
+    path("<int:dataset_id>/related/", datasets.dataset_related, name="related"),
     path("<int:dataset_id>/edit/", datasets.dataset_edit, name="edit"),
     path("<int:dataset_id>/delete/", datasets.dataset_delete, name="delete"),
     path("<int:dataset_id>/add/", datasets.version_add, name="version-add"),

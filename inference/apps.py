@@ -15,28 +15,32 @@ class InferenceConfig(AppConfig):
         from aiplatform.frame import navigation
         from aiplatform.lib import messages, palette, search, sweeps
         from aiplatform.pages.home import sections as home_sections
-        from datasets.services import next_actions, rewriting, sources, usage
+        from datasets.services import next_actions, related, rewriting, sources, usage
         from inference.batch import completion, drafts, predictions
         from inference.batch import kind as batch_kind
         from inference.conversion import conversions, labels
         from inference.conversion import kind as conversion_kind
+        from inference.conversion.views import ConversionPages
         from inference.delivery.edge import labels as edge_words
         from inference.delivery.edge import sampling
         from inference.delivery.edge import speeds as edge_speeds
         from inference.delivery.edge.models import EdgeGroup
         from inference.delivery.edge.navigation import tabs as edge_tabs
+        from inference.delivery.edge.views import EdgeGroupPages
         from inference.delivery.push import labels as push_words
         from inference.delivery.push.models import PushTarget
         from inference.delivery.push.navigation import tabs as push_tabs
-        from inference.evaluation import error_datasets, evaluations, metric_labels
+        from inference.evaluation import error_datasets, evaluations
         from inference.evaluation import home as evaluation_home
         from inference.evaluation import kind as evaluation_kind
         from inference.evaluation.models import EvaluationSet
         from inference.evaluation.navigation import tabs as evaluation_tabs
+        from inference.evaluation.views import EvaluationPages
         from inference.messages import register as register_messages
         from inference.registry import (
             hardware_speeds,
             history,
+            metric_labels,
             model_page,
             outputs_panel,
             pretrained_weights,
@@ -78,6 +82,7 @@ class InferenceConfig(AppConfig):
         retention.HOLDERS.register(*service_kind.HOLDERS, *(kind.holder() for kind in model_job_kinds))
         withdrawals.USES.register(withdrawal.USE)
         model_page.SECTIONS.register(service_views.services_of_version)
+        model_page.LISTS.register(EvaluationPages, ConversionPages, service_views.ServicePages, EdgeGroupPages)
         hardware_speeds.SOURCES.register(edge_speeds.of_devices)
         samples.HOLDERS.register(sampling.HOLDER)
         notify.KINDS.register(drift.KIND)
@@ -93,17 +98,21 @@ class InferenceConfig(AppConfig):
         navigation.register(edge_tabs, push_tabs, evaluation_tabs)
         audit_facts.register_names(history.FACTS | push_words.FACTS)
         publishers.register(training_results.keep_model)
-        publishers.register_address(training_results.model_page)
+        publishers.register_result(training_results.result)
         weights_of_trainings.MODELS.register(pretrained_weights.MODELS)
         home_sections.SECTIONS.register(evaluation_home.RESULTS, evaluation_home.BEST_MODELS)
         sweeps.register("inference.sweep")
         sweeps.register("inference.collect")
         usage.register(evaluations.using)
+        related.register(
+            related.Related("evaluations", _("Evaluations"), Action.EVALUATIONS_VIEW, evaluations.list_evaluations)
+        )
         usage.register(conversions.using)
         usage.register(predictions.using)
         rewriting.REWRITES.register(drafts.REWRITE, completion.REWRITE)
         sources.SOURCES.register(drafts.SOURCE)
         sources.SOURCES.register(error_datasets.SOURCE)
+        sources.SOURCES.register(samples.SOURCE)
         next_actions.register(
             next_actions.NextAction(
                 "evaluate",

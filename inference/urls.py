@@ -34,6 +34,7 @@ urlpatterns = [
     path("models/imports/<int:pk>/confirm/", importing.import_confirm, name="import-confirm"),
     path("models/imports/<int:pk>/discard/", importing.import_discard, name="import-discard"),
     path("models/compose/", composing.model_compose, name="model-compose"),
+    path("models/compare/", comparison_views.compare_models, name="models-compare"),
     path("models/<int:pk>/", models.model_detail, name="model-detail"),
     path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),
     path("models/<int:pk>/all/", version_views.model_versions, name="model-versions"),

@@ -12,7 +12,7 @@ class TrainingConfig(AppConfig):
         from accounts.access.permissions import Action
         from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import messages, palette, preloads, sweeps
-        from datasets.services import next_actions, sources
+        from datasets.services import next_actions, related, sources
         from datasets.services import usage as dataset_usage
         from training.catalog.preset_texts import texts
         from training.catalog.task_kinds import preset_for
@@ -45,6 +45,7 @@ class TrainingConfig(AppConfig):
         request_schemas.register(SCHEMA)
         starting_points.SOURCES.register(SOURCE)
         dataset_usage.register(usage.trainings_on)
+        related.register(related.Related("trainings", _("Training"), Action.TRAINING_VIEW, usage.list_trainings))
         next_actions.register(
             next_actions.NextAction(
                 "train",

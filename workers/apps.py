@@ -103,7 +103,8 @@ class WorkersConfig(AppConfig):
         palette.register_on_objects(*searching.JOB_COMMANDS)
         side_bar.register(navigation.tabs_of_kinds, navigation.tabs)
         badges.register(*navigation.BADGES)
-        home_sections.SECTIONS.register(nodes_home.ALARMS, jobs_home.JOBS, nodes_home.CLUSTER, quota_home.QUOTA)
+        home_sections.SECTIONS.register(nodes_home.ALARMS, nodes_home.COUNTS, nodes_home.NODES, nodes_home.CLUSTER)
+        home_sections.SECTIONS.register(jobs_home.JOBS, jobs_home.ENDED, quota_home.QUOTA)
         home_approvals.SOURCES.register(jobs_home.APPROVALS, jobs_home.TIME_REQUESTS)
 
 

@@ -117,3 +117,23 @@ ACTION_LABELS: Mapping[Action, Any] = {
     Action.PEOPLE_MANAGE: _("Manage users, groups and roles"),
     Action.AUDIT_VIEW: _("View the audit log"),
 }
+
+#: Groups of actions on pages: the area of the platform, and where its actions begin in their names.
+ACTION_GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (_("Account"), ("overview.", "self.")),
+    (_("Data"), ("datasets.",)),
+    (_("Annotation"), ("annotation.",)),
+    (_("Training"), ("training.",)),
+    (_("Models"), ("models.", "evaluations.")),
+    (_("Deploy"), ("services.",)),
+    (_("Cluster"), ("jobs.", "cluster.")),
+    (_("Admin"), ("tasks.", "people.", "audit.")),
+)
+
+
+def grouped_actions(actions: Iterable[Action]) -> list[tuple[Any, list[Action]]]:
+    """Return the groups that have any of these actions, each with its label and its actions in order."""
+    held = frozenset(actions)
+    groups = [(label, [action for action in Action if action in held and action.value.startswith(prefixes)])
+              for label, prefixes in ACTION_GROUPS]  # fmt: skip
+    return [(label, own) for label, own in groups if own]

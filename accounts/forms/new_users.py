@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.access.permissions import USER
+from accounts.access.permissions import USER, Action
 from accounts.forms.own import MAX_PASSWORD
 from accounts.forms.people import USERNAME
 from accounts.models import Role, User, UserGroup
@@ -30,11 +30,15 @@ PASTED = "name:"  # before a name that a paste brought and that the page does no
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user who creates the accounts can grant: (id, label) by column, and ids by lower-case name."""
+    """What the user who creates the accounts can grant: (id, label) by column, and ids by lower-case name.
+
+    `without_jobs` names roles that start no jobs: a cluster has no effect for them.
+    """
 
     columns: dict[str, list[tuple[str, str]]]
     ids: dict[str, dict[str, str]]
     initial: dict[str, str]
+    without_jobs: Sequence[str] = ()
 
     @classmethod
     def for_user(cls, by: User) -> Choices:
@@ -56,7 +60,7 @@ class Choices:
         ids = {name: {label.lower(): pk for pk, label in pairs} for name, pairs in columns.items()}
         ids["role"] |= {name.lower(): pk for name, pk in role_ids.items()}
         initial = {"role": _usual_role(listed), "cluster": columns["cluster"][0][0] if len(joined) == 1 else ""}
-        return cls(columns, ids, initial)
+        return cls(columns, ids, initial, [str(role.pk) for role in listed if Action.JOBS_VIEW not in role.allows()])
 
 
 def _usual_role(roles: Iterable[Role]) -> str:
@@ -136,6 +140,8 @@ class NewUserForm(forms.Form):
             if name in TEXTS:
                 attrs |= {"spellcheck": "false", "autocapitalize": "none"}
             field.widget.attrs.update(attrs)
+        if role := self.fields.get("role"):
+            role.widget.attrs["data-without-jobs"] = " ".join(choices.without_jobs)
 
     def has_changed(self) -> bool:
         """Whether the row is one: a chosen role alone is none."""

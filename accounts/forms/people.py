@@ -61,7 +61,7 @@ class AccountDeletionForm(forms.Form):
 
     required_where_shown = ("taker",)
     then = forms.ChoiceField(
-        label=_("Owned objects"),
+        label=_("Their owner"),
         choices=[("give", _("Transfer ownership")), ("keep", _("Keep under the deleted name"))],
         widget=forms.RadioSelect,
         initial="give",
@@ -71,9 +71,12 @@ class AccountDeletionForm(forms.Form):
         label=_("Type the username to confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
 
-    def __init__(self, *args: Any, person: User, by: User, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, person: User, by: User, owns: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.person = person
+        if not owns:
+            del self.fields["then"], self.fields["taker"]
+            return
         others = User.objects.visible_to(by).filter(is_active=True).exclude(pk=person.pk)
         self.fields["taker"].among = others  # type: ignore[attr-defined]  # a field of people, declared above
 

@@ -8,7 +8,14 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts.access.permissions import ACTION_LABELS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
+from accounts.access.permissions import (
+    ACTION_LABELS,
+    AI_PLATFORM,
+    ANNOTATION_PLATFORM,
+    EVERYONE,
+    Action,
+    grouped_actions,
+)
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
 
@@ -41,7 +48,8 @@ class RoleForm(forms.Form):
         sets = [(key, label) for key, (label, held) in SETS.items() if held <= own]
         self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Custom"))]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["actions"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
-            (action.value, label) for action, label in ACTION_LABELS.items() if action in own - EVERYONE
+            (label, [(action.value, ACTION_LABELS[action]) for action in actions])
+            for label, actions in grouped_actions(own - EVERYONE)
         ]
 
     def clean(self) -> dict[str, Any]:

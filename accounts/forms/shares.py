@@ -6,11 +6,26 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access import sharing
 from accounts.forms.picking import PeopleField
 from accounts.services import finding
+
+LEVEL_HELP: dict[str, Any] = {
+    sharing.VIEW: _("See and download."),
+    sharing.ANNOTATE: _("Also annotate its images."),
+    sharing.REVIEW: _("Also review annotations."),
+    sharing.USE: _("Also train, evaluate, annotate or deploy with it."),
+    sharing.MANAGE: _("Also change, delete and share it."),
+}
+
+
+def _choice(level: str, help_text: Any) -> SafeString:
+    label = sharing.LEVEL_LABELS[level]
+    return format_html('<span><b>{}</b> <span class="second">{}</span></span>', label, help_text)
 
 
 class ShareForm(forms.Form):
@@ -25,7 +40,10 @@ class ShareForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["person"].among = finding.by_exact_name()  # type: ignore[attr-defined]  # a field of people, declared above
         self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]  # a field of choices, declared above
-        self.fields["level"].choices = [(level, sharing.LEVEL_LABELS[level]) for level in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["level"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
+            (level, sharing.LEVEL_LABELS[level] if kind.help_text else _choice(level, LEVEL_HELP[level]))
+            for level in kind.levels
+        ]
 
     def clean_group(self) -> int | None:
         chosen = self.cleaned_data["group"]

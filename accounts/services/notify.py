@@ -31,11 +31,17 @@ from aiplatform.lib.wording import Message, message
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of notification. `mail`: whether people who have not chosen get it by mail."""
+    """A kind of notification.
+
+    Attributes:
+        hue: color of its icon, one of those of chips.
+        mail: whether people who have not chosen get it by mail.
+    """
 
     name: str
     label: Any
     icon: str
+    hue: str = "wait"
     mail: bool = True
 
 
@@ -51,9 +57,9 @@ TESTS_PER_QUARTER = 10
 NOTHING = Message()
 KINDS: Registry[Kind] = Registry("kind of notification")
 KINDS.register(
-    Kind("finished", _("A job of mine completed"), "ok"),
-    Kind("failed", _("A job of mine failed or was stopped by another user"), "fail"),
-    Kind("preempted", _("A job of mine was preempted"), "pause", mail=False),
+    Kind("finished", _("A job of mine completed"), "ok", "run"),
+    Kind("failed", _("A job of mine failed or was stopped by another user"), "fail", "fail"),
+    Kind("preempted", _("A job of mine was preempted"), "pause", "pause", mail=False),
     Kind("approval", _("A request needs my approval, or was answered"), "wait"),
     Kind("quota", _("A limit of mine is almost or fully used"), "gauge"),
     Kind("idle", _("A job of mine holds devices without using them"), "clock"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from accounts.access.permissions import ACTION_LABELS, Action
+from accounts.access.permissions import ACTION_LABELS, Action, grouped_actions
 from accounts.models import User
 
 
@@ -18,6 +19,12 @@ class Right:
     action: Action
     label: Any
     sources: list[str] = field(default_factory=list)  # "User", "System Admin by group ops"
+
+
+def grouped(rights: Iterable[Right]) -> list[tuple[Any, list[Right]]]:
+    """Return rights by the groups of their actions, each with its label."""
+    by_action = {right.action: right for right in rights}
+    return [(label, [by_action[action] for action in own]) for label, own in grouped_actions(by_action)]
 
 
 def effective(person: User) -> list[Right]:

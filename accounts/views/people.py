@@ -138,11 +138,14 @@ def _detail(request: SignedInRequest, person: User, *, status: int = 200, **form
     facts = {"nickname": person.nickname, "email": person.email, "phone": person.phone}
     mine = person.pk == request.user.pk
     reachable = mine or ceiling.covers(request.user, person.granted())
+    effective = rights.effective(person)
     context = {
         "person": person,
         "facts": forms.get("facts") or PersonFactsForm(initial=facts),
         "rights": forms.get("rights") or RightsForm(initial=initial, by=request.user),
-        "effective": rights.effective(person),
+        "starts_no_jobs": bool(effective) and Action.JOBS_VIEW not in person.granted(),
+        "effective": effective,
+        "effective_groups": rights.grouped(effective),
         "second_factor": second_factor.is_on(person),
         "can_take_over": taking_over.possible(request, person),
         "mine": mine,
@@ -192,18 +195,15 @@ def person_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     person = _person(request, pk)
     ceiling.touch(request.user, person)
     ceiling.stays(person)
-    form = AccountDeletionForm(request.POST or None, person=person, by=request.user)
+    owns = [(kind, count) for kind, count in ownership.count_by_kind(person) if count]
+    form = AccountDeletionForm(request.POST or None, person=person, by=request.user, owns=bool(owns))
     if request.method == "POST" and form.is_valid():
-        taker = form.cleaned_data["taker"] if form.cleaned_data["then"] == "give" else None
+        taker = form.cleaned_data["taker"] if form.cleaned_data.get("then") == "give" else None
         with errors_shown_on(form):
             account_deletion.delete(user=person, by=request.user, taker=taker)
             messages.success(request, _("The account %(name)s is deleted.") % {"name": person.username})
             return redirect("accounts:people")
-    context = {
-        "person": person,
-        "form": form,
-        "owns": [(kind, count) for kind, count in ownership.count_by_kind(person) if count],
-    }
+    context = {"person": person, "form": form, "owns": owns}
     return render(request, "accounts/person_delete.html", context, status=422 if form.errors else 200)
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from accounts.access.permissions import ACTION_LABELS, EVERYONE, Action
+from accounts.access.permissions import ACTION_LABELS, EVERYONE, Action, grouped_actions
 from accounts.forms.people import PeopleForm
 from accounts.forms.rights import RoleForm, RoleGroupsForm, set_of
 from accounts.http import SignedInRequest
@@ -86,7 +86,7 @@ def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: A
     context = {
         "role": role,
         "form": forms.get("form") or RoleForm(initial=initial, by=request.user),
-        "allowed": [label for action, label in ACTION_LABELS.items() if action in held],
+        "allowed": [(label, [ACTION_LABELS[action] for action in own]) for label, own in grouped_actions(held)],
         "holders": role.users.filter(deleted_at=None).order_by("username")[:500],
         "giving": forms.get("giving") or PeopleForm(by=request.user),
         "groups": forms.get("groups") or RoleGroupsForm(initial={"groups": role.user_groups.all()}, by=request.user),

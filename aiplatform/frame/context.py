@@ -27,6 +27,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
     counts = badges.counts_for(user) if user is not None and is_signed_in else {}
     groups = navigation(getattr(request, "navigation_path", request.path), actions, counts)
+    strip = tab_strip(request.path, groups)
     return {
         "version": __version__,
         "theme": user.theme if user is not None and is_signed_in else "",
@@ -35,7 +36,8 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "side_key": side_key(request.path, groups),
         "side_folded": " ".join(group["key"] for group in groups if group["folded"]),
         "section": current_entry(groups),
-        "section_tabs": tab_strip(request.path, groups),
+        "section_tabs": strip,
+        "tab_label": next((tab["label"] for tab in strip if tab["current"]), ""),
         "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
         "bell": SimpleLazyObject(lambda: notify.unread_of(user) if user and actions else notify.Unread()),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`

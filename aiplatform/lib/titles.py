@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Container
+from collections.abc import Iterable
 
 from django.core.validators import RegexValidator
 from django.utils.text import slugify
@@ -27,17 +27,19 @@ def slug(name: str, fallback: str) -> str:
     return slugify(name) or fallback
 
 
-def derive_name(*parts: str, taken: Container[str] = (), room: int) -> str:
+def derive_name(*parts: str, taken: Iterable[str] = (), room: int) -> str:
     """Return a name made of `parts`, such as cells_detect, with a number appended if it is taken.
 
     Args:
+        taken: names that are taken, in any case.
         room: how many characters it may have.
     """
     cleaned = [re.sub(r"[^\w.-]+", "_", part).strip("_.-") for part in parts]
     stem = "_".join(word for word in cleaned if word)[:room].rstrip("_.-") or "unnamed"
-    if stem not in taken:
+    folded = {name.casefold() for name in taken}
+    if stem.casefold() not in folded:
         return stem
     for number in itertools.count(2):
-        if (name := f"{stem[: room - 1 - len(str(number))]}_{number}") not in taken:
+        if (name := f"{stem[: room - 1 - len(str(number))]}_{number}").casefold() not in folded:
             return name
     raise AssertionError("numbers do not end")

@@ -29,6 +29,8 @@ class BulkAction:
         owned: an expression that says whether the user may change `row`; empty: it does not matter.
         needs: the permission; empty: none.
         least: number of rows below which the action is disabled.
+        same: a template without spaces in its output; the action is disabled for rows of which it differs.
+        differ_text: why it is then disabled.
     """
 
     code: str
@@ -42,6 +44,8 @@ class BulkAction:
     needs: str = ""
     least: int = 1
     parameter: str = ""
+    same: str = ""
+    differ_text: str | Promise = ""
 
     @property
     def is_danger(self) -> bool:
@@ -50,7 +54,7 @@ class BulkAction:
 
     def condition(self) -> str:
         """Source of a template that names the action where it is possible for `row`."""
-        source = f"{self.code} "
+        source = f"{self.code} {self.code}={self.same} " if self.same else f"{self.code} "
         for expression in (self.when, self.owned):
             if expression:
                 source = f"{{% if {expression} %}}{source}{{% endif %}}"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_filters import Filter, FilterSet
 
-from aiplatform.lib import search
+from aiplatform.lib import ids, search
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.ordering import Ordering
 
@@ -64,6 +64,29 @@ class Number(Filter):
 
     def __init__(self, field_name: str) -> None:
         super().__init__(field_name, max_value=10**18 - 1)
+
+
+class OfObject(Number):
+    """Rows of one other object, by its id; the page names the object in a choice that also removes the filter.
+
+    Args:
+        objects: the model of the other object, with `visible_to(user)`.
+        all_label: of the choice that filters nothing.
+        none_text: of a list that is empty because of this filter alone.
+    """
+
+    control = "object"
+
+    def __init__(self, field_name: str, objects: type[Model], *, label: Any, all_label: Any, none_text: Any) -> None:
+        super().__init__(field_name)
+        self.label, self.objects, self.all_label, self.none_text = label, objects, all_label, none_text
+
+    def choices(self, user: Any, value: str) -> list[tuple[str, Any]]:
+        """What the control offers while the list is filtered: the object, if `user` may see it, or all."""
+        number = ids.number(value)
+        visible: Any = self.objects._default_manager
+        chosen = visible.visible_to(user).filter(pk=number).first() if number else None
+        return [("", self.all_label), (str(number), str(chosen))] if chosen else []
 
 
 class Mine(Filter):
@@ -126,8 +149,14 @@ class ObjectFilters(FilterSet):
                 "name": PAGE_NAMES.get(name, name),
                 "label": object_filter.label,
                 "choices": getattr(object_filter, "offered", ()),
+                "filter": object_filter,
             }
             for name, object_filter in cls.base_filters.items()
             if (control := getattr(object_filter, "control", "")) and object_filter.label
         ]
         return sorted(controls, key=lambda control: control["kind"] != Words.control)
+
+    def none_text(self) -> Any:
+        """The text of an empty list that nothing but an object filters; else nothing."""
+        used = [self.base_filters[name] for name, value in self.data.items() if value and name in self.base_filters]
+        return used[0].none_text if len(used) == 1 and isinstance(used[0], OfObject) else ""

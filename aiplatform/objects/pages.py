@@ -162,11 +162,19 @@ class ObjectPages(Generic[Row]):
 
     def list_page(self, request: SignedInRequest) -> HttpResponse:
         """Objects that the user may see; htmx gets the table alone."""
-        rows: Any = self.filters.for_page(request, self.rows(request)).qs
+        filters = self.filters.for_page(request, self.rows(request))
+        rows: Any = filters.qs
         orders: Any = self.filters.orders
         listed = orders.page(request, rows.for_list())
-        context = {"page": listed, **self.prepare(request, listed)}
+        context = {"page": listed, **self._none(request, filters), **self.prepare(request, listed)}
         return self.render(request, self.table_template if request.htmx else self.list_template, context)
+
+    def _none(self, request: SignedInRequest, filters: ObjectFilters) -> dict[str, Any]:
+        """What a list says that is empty because of one object, and where the form for that object is."""
+        text = filters.none_text()
+        if not text or not self.new_title:
+            return {"none_text": text}
+        return {"none_text": text, "new_url": f"{self.new_url}?{request.GET.urlencode()}"}
 
     def new_page(self, request: SignedInRequest, **kwargs: Any) -> HttpResponse:
         """The form of a new object."""

@@ -21,7 +21,7 @@ class Column:
         sort: the word of `?ordering=` that sorts by this column; empty: it does not sort.
         kind: "num" is aligned to the right; "num" and "time" sort the largest first; "actions" has buttons, and its
             head is for screen readers alone.
-        css: classes of the cells.
+        css: classes of the cells; with "wide-only" a column that does not sort is left out of narrow windows.
         template: a partial that shows the cell in place of `value`.
     """
 
@@ -37,9 +37,11 @@ class Column:
         label = f"pages.table.columns.{number}.label"
         if self.sort:
             return f'{{% sort_head page "{self.sort}" {label} "{self.kind}" %}}'
+        number_class = "num" if self.kind == "num" else ""
+        wide = "wide-only" if "wide-only" in self.css.split() else ""
         if self.kind == "actions":
-            return f'<th scope="col"><span class="sr-only">{{{{ {label} }}}}</span></th>'
-        return f'<th scope="col"{_attribute("num" if self.kind == "num" else "")}>{{{{ {label} }}}}</th>'
+            return f'<th scope="col"{_attribute(wide)}><span class="sr-only">{{{{ {label} }}}}</span></th>'
+        return f'<th scope="col"{_attribute(f"{number_class} {wide}".strip())}>{{{{ {label} }}}}</th>'
 
     def content(self) -> str:
         """Source of what a cell shows."""

@@ -14,3 +14,5 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 @method_decorator(csp_update({"style-src": ["'unsafe-inline'"]}), name="dispatch")
 class SwaggerView(SpectacularSwaggerSplitView):
     """Read the description and try requests."""
+
+    template_name = "api_docs.html"

@@ -80,7 +80,7 @@ def glance(user: User) -> ClusterGlance:
     free, there = gpu_shares(rows[0][0], *rows[0][2:])
     if there:
         text = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
-        short_text, lacks = f"{_cards(free)} / {_cards(there)}", False
+        short_text, lacks = text, False
     else:
         short_text, text, lacks = _without_cards()
     clusters = [ClusterName(pk, name) for pk, name, *_quota in rows]
@@ -94,7 +94,7 @@ def _without_cards() -> tuple[str, str, bool]:
     if slots.all:
         facts = {"free": units.number(slots.free), "all": units.number(slots.all)}
         sentence = _("%(free)s of %(all)s CPU slots free; this cluster has no GPUs.") % facts
-        return _("%(free)s / %(all)s CPU slots") % facts, f"{sentence} {slots.legend}", False
+        return _("%(free)s of %(all)s CPU slots free") % facts, f"{sentence} {slots.legend}", False
     if Node.objects.exclude(state=Node.State.REMOVED).exists():
         return _("no node available"), _("No node accepts jobs at the moment. Jobs are queued."), False
     return _("no nodes yet"), _("No node has joined yet. Jobs are queued until the first one joins."), True

@@ -17,6 +17,12 @@ def help_url(request: HttpRequest) -> str:
     return guides.help_url(request.path)
 
 
+@register.simple_tag
+def help_start() -> str:
+    """Return the address of the start page of the help site, in the language of the user."""
+    return guides.site_url("")
+
+
 @register.filter
 def error_help(code: str) -> str:
     """Return the address of the entry that explains an error code."""

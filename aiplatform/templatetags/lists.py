@@ -14,7 +14,7 @@ the same form is sent by a button, and heads are links.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -105,6 +105,17 @@ def filter_choice(
     if everything:
         rows.insert(0, ("", everything, chosen == ""))
     return {"name": name, "label": label, "rows": rows, "usual": usual}
+
+
+@register.simple_tag(takes_context=True)
+def filter_object(context: template.Context, control: Mapping[str, Any]) -> SafeString:
+    """The object whose rows the list shows, as a choice that also offers all; nothing while no object filters."""
+    value = _query(context).get(control["name"], "")
+    choices = control["filter"].choices(context["user"], value)
+    if not choices:
+        return SafeString("")
+    facts = filter_choice(context, control["name"], control["label"], choices)
+    return SafeString(loader.get_template("components/filter_choice.html").render(facts))
 
 
 @register.inclusion_tag("components/filter_tick.html", takes_context=True)

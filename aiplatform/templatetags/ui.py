@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from html import escape
@@ -81,7 +82,7 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "approved": ("run", "ok", gettext_lazy("Approved")),
     "archived": ("end", "archive", gettext_lazy("Archived")),
     # steps of pipelines
-    "asking": ("wait", "person", gettext_lazy("Asks users for approval")),
+    "asking": ("wait", "person", gettext_lazy("Awaiting approval")),
     "started": ("run", "running", gettext_lazy("Running")),
     "cached": ("end", "save", gettext_lazy("From an earlier run")),
     "skipped": ("pause", "arrow-right", gettext_lazy("Skipped")),
@@ -228,7 +229,15 @@ def initials(person: object) -> str:
 @register.inclusion_tag("components/field.html")
 def field(bound: BoundField, unit: str = "") -> dict[str, Any]:
     """A whole form row: label, control with an optional unit inside, help, errors."""
-    return {"field": bound, "unit": unit, "kind": bound.widget_type}
+    widget = bound.field.widget
+    kind = "file" if getattr(widget, "input_type", "") == "file" else bound.widget_type
+    return {"field": bound, "unit": unit, "kind": kind, "many": getattr(widget, "allow_multiple_selected", False)}
+
+
+@register.filter
+def any_errors(fields: Iterable[BoundField]) -> bool:
+    """Whether a field has an error, so that the folded part of a form with these fields is opened."""
+    return any(field.errors for field in fields)
 
 
 @register.simple_tag

@@ -66,8 +66,10 @@ def _create_around(request: SignedInRequest, source_pk: int) -> HttpResponse:
         labels = form.labels()
         with errors_shown_on(form):
             made = sets.create_with_project(owner=request.user, source=source, labels=labels, **fields)
-            where = "annotation:task-list" if source.classes or labels else "annotation:label-list"
-            return redirect(where, made.project_id, made.pk)
+            if not (source.classes or labels):
+                return redirect("annotation:label-list", made.project_id, made.pk)
+            images = reverse("annotation:task-list", args=[made.project_id, made.pk])
+            return redirect(f"{images}?annotate=1" if request.POST.get("then") == "annotate" else images)
     else:
         check_valid_fields(form, projects.check, owner=request.user)
     mine = AnnotationProject.objects.editable_by(request.user).order_by("-updated_at")[:OFFERED]
@@ -147,9 +149,11 @@ def _detail(
     for annotation_set in sets:
         annotation_set.progress = facts["progress"][annotation_set.pk]
         annotation_set.conversion = facts["conversions"].get(annotation_set.pk)
+    progress = [row.progress for row in sets if row.filled]
     context = {
         "project": project,
         "sets": sets,
+        "total": {part: sum(getattr(images, part) for images in progress) for part in ("done", "total")},
         "mine": manages(request.user, project),
         "members": project.memberships.select_related("user").order_by("user__username"),
         "roles": ProjectMember.Role.choices,

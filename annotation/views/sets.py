@@ -110,6 +110,9 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         return render(request, "annotation/_tiles.html", context)
     draws = AnnotationSet.objects.annotatable_by(request.user).filter(pk=row.pk).exists()
     judges = AnnotationSet.objects.reviewable_by(request.user).filter(pk=row.pk).exists()
+    first_open = rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None
+    if "annotate" in request.GET and first_open is not None:  # the project was created to annotate it at once
+        return redirect("annotation:annotate", project.pk, first_open.pk)
     context |= {
         "mine": manages(request.user, project),
         "filters": form.fields,
@@ -117,7 +120,7 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         "export_formats": FORMATS,
         **listing.next_steps(row, request.user),
         "labels": labels,
-        "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,
+        "first_open": first_open,
         "first_submitted": rows.filter(state=ImageTask.State.SUBMITTED).order_by("number").first() if judges else None,
     }
     return render(request, "annotation/task_list.html", context)

@@ -66,10 +66,14 @@ class Listing:
 
     entries: Sequence[Entry]
     more: bool  # there are others that were not read
+    hidden: int = 0  # how many were left out because their names begin with a dot
 
 
-def list_folder(location: Location, *, order: str = ORDERING.default, text: str = "") -> Listing:
+def list_folder(location: Location, *, order: str = ORDERING.default, text: str = "", hides: bool = False) -> Listing:
     """List the entries of a folder whose names contain each word of `text`, folders first.
+
+    Args:
+        hides: whether to leave out entries whose names begin with a dot.
 
     Raises:
         NotFound, Closed, Invalid: it is none, or cannot be read.
@@ -81,7 +85,8 @@ def list_folder(location: Location, *, order: str = ORDERING.default, text: str 
     entries = [
         _entry(name, prefix + name, info) for name, info in decoded if all(word in name.lower() for word in sought)
     ]
-    return Listing(_sorted(entries, order), more=len(names) > MAX_ENTRIES)
+    shown = [entry for entry in entries if not (hides and entry.name.startswith("."))]
+    return Listing(_sorted(shown, order), more=len(names) > MAX_ENTRIES, hidden=len(entries) - len(shown))
 
 
 def get_entry(location: Location) -> Entry:

@@ -28,11 +28,11 @@ from datasets.files.paths import Location
 @needs(Action.JOBS_VIEW)
 @require_GET
 def index(request: SignedInRequest) -> HttpResponse:
-    """Show a folder of the reader's home, or with `?shared=` of another's; `?path=`, `?q=`, `?ordering=`, `?page=`."""
-    location = _location(request)
+    """Show a folder of the reader's home, or with `?shared=` of another's; `?path=`, `?q=`, `?hidden=1`, `?page=`."""
+    location, hides = _location(request), request.GET.get("hidden") != "1"
     order, text = listing.ORDERING.chosen(request.GET), request.GET.get("q", "")[:100]
-    listed = listing.list_folder(location, order=order, text=text)
-    context = {**_around(request, location), "page": _page(request, listed, order), "more": listed.more}
+    listed = listing.list_folder(location, order=order, text=text, hides=hides)
+    context = {**_around(request, location), "page": _page(request, listed, order), "listed": listed, "hides": hides}
     if request.htmx:
         return render(request, "files/_table.html", context)
     if location.share is None:

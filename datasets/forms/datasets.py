@@ -160,7 +160,9 @@ class ImportSettingsForm(forms.Form):
 class EditForm(forms.Form):
     """What may change: the introduction and, before data was imported, the visibility."""
 
-    intro = forms.CharField(label=_("Description"), max_length=INTRO_MAX, required=False)
+    intro = forms.CharField(
+        label=_("Description"), max_length=INTRO_MAX, required=False, widget=forms.Textarea(attrs={"rows": 3})
+    )
     visibility = forms.ChoiceField(
         label=_("Visible to"), choices=Dataset.Visibility, required=False, widget=forms.RadioSelect
     )

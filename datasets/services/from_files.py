@@ -42,6 +42,7 @@ def start(
     metadata = {sources.KEY: source.name, "filename": filename, **origin}
     refusals = Refusals()
     length = 0
+    assert source.files is not None
     with refusals:
         length = sum(_bytes(root / path) for root, path, _name in source.files(by, metadata))
         if not length:

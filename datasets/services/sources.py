@@ -32,12 +32,12 @@ class Source:
     Attributes:
         name: as in the metadata.
         files: (root, path below it, name in the dataset) of each, for what the metadata say. Anybody can write
-            metadata, so it asks whether this person may read them.
+            metadata, so it asks whether this person may read them. None: the upload has the bytes.
         story: what a version of them says of its making, from the same metadata; None: what was imported.
     """
 
     name: str
-    files: Callable[[User, Mapping[str, str]], Iterator[tuple[Path, str, str]]]
+    files: Callable[[User, Mapping[str, str]], Iterator[tuple[Path, str, str]]] | None
     story: Callable[[Mapping[str, str]], Message] | None = None
 
 
@@ -61,6 +61,7 @@ def copy_files(source: Source, upload: Upload, into: Path, limits: Limits, tick:
         DomainError: the person may not read them, or they are gone.
     """
     report, checked_bytes = Report(), 0
+    assert source.files is not None
     into.mkdir(parents=True)
     for root, path, name in source.files(upload.owner, upload.metadata):
         safe = "/".join(safe_name(part) for part in name.split("/"))

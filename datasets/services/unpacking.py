@@ -61,7 +61,7 @@ def _unpack(row: Import, upload: Upload, folder: Path, note: Path, claim: Import
     limits = Limits(max_bytes=env.MAX_UNPACKED_BYTES, max_files=env.MAX_ARCHIVE_FILES)
     try:
         source = sources.for_upload(upload)
-        if source is not None:
+        if source is not None and source.files is not None:
             report = sources.copy_files(source, upload, partial, limits, lambda n: claim.progress("unpacking", n, 0))
             refused = _open_inside(partial, report, limits, upload.length, claim)
         elif kind_of(upload.file) is None:

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
@@ -21,7 +21,7 @@ from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_
 from aiplatform.objects import bulk
 from datasets.forms.datasets import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Dataset, DatasetVersion, Import
-from datasets.services import datasets, imports, next_actions, versions
+from datasets.services import datasets, imports, next_actions, related, versions
 from datasets.services.orders import DATASETS
 from datasets.transfer.responses import download_choices
 from datasets.views import figures, gallery
@@ -111,6 +111,15 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
         check_valid_fields(form, datasets.check, owner=request.user)
     shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES, "kept": form.kept_upload(request.user)}
     return render(request, "datasets/create.html", shown, status=422 if form.errors else 200)
+
+
+@needs(Action.DATASETS_VIEW)
+@require_safe
+def dataset_related(request: SignedInRequest, dataset_id: int) -> HttpResponse:
+    """What was made with a dataset, loaded into its page."""
+    dataset = get_object_or_404(Dataset.objects.visible_to(request.user), pk=dataset_id)
+    rows = related.list_related(request.user, dataset)
+    return render(request, "datasets/_related.html", {"dataset": dataset, "rows": rows})
 
 
 @needs(Action.DATASETS_VIEW)

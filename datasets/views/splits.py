@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.text import get_text_list
+from django.utils.translation import gettext as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
@@ -31,11 +33,15 @@ def version_split(request: SignedInRequest, dataset_id: int, number: int) -> Htt
                 row = splits.start(version=version, wish=wish, by=request.user)
                 return redirect("datasets:import", dataset.pk, row.pk)
             shown = splits.preview(version, wish)
+    empty = [split for split in form.wish().ratios if not shown.images[split]] if shown else []
     context = {
         "dataset": dataset,
         "version": version,
         "form": form,
         "preview": shown,
+        "total": sum(shown.images.values()) if shown else 0,
+        "empty": empty,
+        "empty_splits": get_text_list(empty, _("and")),
         "classes": [(name, shown.classes[id_].values()) for id_, name in version.class_names.items()] if shown else [],
     }
     return render(request, "datasets/split.html", context, status=422 if form.errors else 200)

@@ -76,7 +76,7 @@ class PredictionForm(ModelJobForm):
 
     MAIN = ("model_version", "version", "server_path", "split")
     ADVANCED = ("listed", "score_threshold", "max_detections", "batch", "name")
-    more_title = _("List, limits of predictions, name")
+    more_title = _("Advanced")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)

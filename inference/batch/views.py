@@ -49,10 +49,7 @@ class PredictionPages(ModelJobPages[Prediction]):
     filter_label, no_match_text = _("Filter batch predictions"), _("No batch prediction matches.")
     empty_text = _("No batch predictions yet. Choose a model and images, and download the predictions.")
     new_title, empty_action = _("New batch prediction"), _("New batch prediction")
-    form_lead = _(
-        "Each image gets the same prediction as from an endpoint with this model. "
-        "A killed job continues where it stopped."
-    )
+    form_lead = ""
     detail_template, live_template = "inference/prediction_detail.html", "inference/_prediction_answers.html"
 
     def details(self, request: SignedInRequest, row: Prediction, is_own: bool) -> dict[str, Any]:

@@ -35,16 +35,14 @@ class ConversionForm(ModelJobForm):
         label=_("Dataset"),
         queryset=DatasetVersion.objects.none(),
         empty_label=_("Choose a dataset"),
-        help_text=_(
-            "Annotated images: some are used for calibration, others to measure the accuracy loss of each variant."
-        ),
+        help_text=_("Annotated images for calibration and for measuring the loss of accuracy."),
     )
     max_loss = forms.FloatField(
         label=_("Maximum loss"),
         min_value=0,
         max_value=1,
         initial=conversions.MAX_LOSS,
-        help_text=_("Allowed decrease of the main metric, such as AP50 or accuracy. 0.01 is one percentage point."),
+        help_text=_("Allowed decrease of the key metric. 0.01 is one percentage point."),
     )
     keep = forms.ChoiceField(
         label=_("Promote"),
@@ -73,9 +71,9 @@ class ConversionForm(ModelJobForm):
     )
     name = name_field(_("Leave empty to derive it from the model."))
 
-    MAIN = ("model_version", "targets", "version", "max_loss", "keep")
-    ADVANCED = ("split", "looks", "method", "name")
-    more_title = _("Calibration and name")
+    MAIN = ("model_version", "version", "targets", "max_loss")
+    ADVANCED = ("keep", "split", "looks", "method", "name")
+    more_title = _("Versions, calibration and name")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from inference.conversion import engines
 from inference.conversion.converter import variant_catalog
@@ -35,7 +35,7 @@ def texts() -> list[str]:
 def label(target: str) -> str:
     """What a variant is called."""
     if target == variant_catalog.SOURCE:
-        return _("Unchanged")
+        return pgettext("model variant", "Original")
     return _(variant_catalog.TARGETS[target].label) if target in variant_catalog.TARGETS else target
 
 

@@ -44,6 +44,7 @@ def build_context(conversion: Conversion) -> dict[str, Any]:
             current["is_current"] = True
     return {
         "rows": rows,
+        "fastest": next((row for row in rows if row["is_fastest"] and not row["is_source"]), None),
         "metric": document.get("metric", ""),
         "looks": document.get("looks", 0),
         "tools": document.get("tools", {}),
@@ -95,6 +96,7 @@ def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | N
         "label": label(name),
         "is_source": name == variant_catalog.SOURCE,
         "speed": None,
+        "faster": None,
     }
     if row is None:
         return shown | {"state": ""}
@@ -107,6 +109,9 @@ def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | N
         shown["smaller"] = _times(source["size_bytes"], row["size_bytes"])
         if row["speed"]:
             shown["faster"], shown["more"] = row["speed"]["faster"], row["speed"]["more"]
+        if row["speed"] and source["speed"] and not shown["faster"]:  # too noisy for an interval: the plain ratios
+            shown["about_faster"] = _times(source["speed"]["p50_ms"], row["speed"]["p50_ms"])
+            shown["about_more"] = _times(row["speed"].get("images_per_s"), source["speed"].get("images_per_s"))
     return shown
 
 

@@ -42,9 +42,7 @@ class ConversionPages(ModelJobPages[Conversion]):
     filter_label, no_match_text = _("Filter conversions"), _("No conversion matches.")
     empty_text = _("No conversions yet. A conversion makes a model smaller and faster, and measures the loss.")
     new_title = _("New conversion")
-    form_lead = _(
-        "Each variant is created, evaluated on labeled images, and timed. Variants that lose too much are rejected."
-    )
+    form_lead = _("Each variant is created, evaluated and timed against the original.")
     detail_template, live_template = "inference/conversion_detail.html", "inference/_conversion_variants.html"
 
     def service_check(self, request: SignedInRequest, row: Conversion | None) -> Callable[..., object]:

@@ -18,7 +18,7 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.pages import needs
-from inference.evaluation import differences, results
+from inference.evaluation import differences, model_comparison, results
 from inference.evaluation import script_metrics as script_figures
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.differences import Comparison
@@ -29,6 +29,7 @@ from inference.evaluation.presentation.names import parameter_word, short_names
 from inference.evaluation.presentation.tiles import left_out, shown_keys
 from inference.evaluation.views import pages_of
 from inference.kit.task_kinds import TASKS
+from inference.registry import version_labels, version_tables
 from inference.registry.task_labels import NONE
 
 PER_PAGE = 6
@@ -67,9 +68,14 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "names": short_names(rows),
         "found": comparison,
         "figures": [
-            (_(row.label), [cell(value) for value in row.values]) for row in comparison.rows if is_shown(row.key)
+            (_(row.label), [(value.evaluation == base.pk, cell(value)) for value in row.values])
+            for row in comparison.rows
+            if is_shown(row.key)
         ],
-        "told": _without_interval(comparison, rows, is_shown),
+        "told": [
+            (label, [(row.pk == base.pk, value) for row, value in zip(rows, values, strict=True)])
+            for label, values in _without_interval(comparison, rows, is_shown)
+        ],
         "left_out": "" if comparison.by_name else left_out(base.task, content),
         "few": differences.MIN_IMAGES if not comparison.by_name and comparison.images < differences.MIN_IMAGES else 0,
         "mcnemar": [(by_pk[test.evaluation], test, VERDICTS[test.verdict]) for test in comparison.mcnemar],
@@ -119,6 +125,25 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/_compared_images.html", context)
 
 
+@needs(Action.MODELS_VIEW)
+@require_safe
+def compare_models(request: SignedInRequest) -> HttpResponse:
+    """`?model=1&model=2`: their versions in use, fact by fact, and their evaluations on the same data."""
+    numbers = [number for text in request.GET.getlist("model") if (number := ids.number(text)) is not None]
+    versions = model_comparison.select_versions(request.user, numbers)
+    everything = request.GET.get("all") == "1"
+    can_see = request.user.can(Action.EVALUATIONS_VIEW)
+    context = {
+        "versions": versions,
+        "lines": version_labels.lines(versions, versions[0], everything=everything),
+        "everything": everything,
+        "same_data": version_tables.same_data(versions),
+        "shared": model_comparison.shared_evaluations(request.user, versions) if can_see else [],
+        "query": urlencode([("model", version.model_id) for version in versions]),
+    }
+    return render(request, "inference/models_compare.html", context)
+
+
 def numbers_of(request: HttpRequest) -> list[int]:
     """Return the ids of the evaluations in the query of a page."""
     numbers = [ids.number(text) for text in request.GET.getlist("evaluation")]
@@ -165,7 +190,8 @@ def _format_value(value: Any) -> str:
 
 def _differing_settings(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
     """Return the settings in which the evaluations differ: model, threshold, engine and the like."""
-    lines = [(_("Model"), [row.model_label for row in rows])]
+    models = [row.model_label for row in rows]
+    lines: list[tuple[str, list[Any]]] = [(_("Model"), models)] if len(set(models)) > 1 else []
     params_of_rows = [scripts.shown_params(row) for row in rows]
     for key in sorted({key for params in params_of_rows for key in params}):
         values = [params.get(key) for params in params_of_rows]

@@ -21,6 +21,7 @@ from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
 from aiplatform.lib.files import atomic_writer, open_beneath
 from aiplatform.lib.numbers import finite
+from aiplatform.lib.wording import Message, message
 from datasets.formats.neutral import CLASSES
 from datasets.models import Dataset, DatasetVersion, Upload
 from datasets.services import datasets, imports, sources, uploads
@@ -121,8 +122,8 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
     if not paths:
         raise NothingToMend(_("No matching images."))
     if len(paths) > MAX_IMAGES:
-        message = _("A dataset can contain at most %(most)s images; %(count)s are selected.")
-        raise NothingToMend(message % {"count": f"{len(paths):,}", "most": f"{MAX_IMAGES:,}"})
+        text = _("A dataset can contain at most %(most)s images; %(count)s are selected.")
+        raise NothingToMend(text % {"count": f"{len(paths):,}", "most": f"{MAX_IMAGES:,}"})
     length = sum(_bytes(version.images_path / path) for path in paths)
     metadata = {
         sources.KEY: NAME, "filename": f"evaluation-{evaluation.pk}", "evaluation": str(evaluation.pk),
@@ -192,4 +193,11 @@ def _annotations(version: DatasetVersion, paths: set[str]) -> dict[str, Any]:
     return {**coco, "images": images, "annotations": own}
 
 
-SOURCE = sources.Source(NAME, _files)
+def _story(metadata: Mapping[str, str]) -> Message:
+    """Return the story of a version: it is a draft, to be corrected."""
+    number = ids.number(metadata.get("evaluation", "")) or 0
+    evaluation = Evaluation.objects.select_related("job").filter(pk=number).first()
+    return message("evaluation.draft", name=evaluation.job.name) if evaluation else Message()
+
+
+SOURCE = sources.Source(NAME, _files, _story)

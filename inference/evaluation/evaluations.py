@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from django.db import transaction
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.models import User
 from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
-from datasets.models import DatasetVersion
+from datasets.models import Dataset, DatasetVersion
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.jobs.submission import MAX_NAME, check_split, check_unseen, finish_checks
 from inference.evaluation.models import Evaluation
@@ -283,6 +286,13 @@ def publish(job: Job, attempt: Attempt) -> None:
     evaluation.metrics = summary
     evaluation.published_attempt = attempt.number
     evaluation.save(update_fields=["metrics", "published_attempt"])
+
+
+def list_evaluations(user: User, dataset: Dataset) -> list[tuple[str, str]]:
+    """Return a link to the evaluations that a user may see on a dataset; none without any."""
+    count = Evaluation.objects.visible_to(user).filter(version__dataset=dataset).count()
+    text = ngettext("%(count)s evaluation", "%(count)s evaluations", count) % {"count": count}
+    return [(text, f"{reverse('inference:evaluation-list')}?{urlencode({'q': dataset.name})}")] if count else []
 
 
 def using(version: DatasetVersion) -> list[str]:

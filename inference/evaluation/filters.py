@@ -6,16 +6,21 @@ from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.ordering import Ordering, first_figure
-from aiplatform.objects.filters import ObjectFilters, Words
+from aiplatform.objects.filters import ObjectFilters, OfObject, Words
 from inference.evaluation.jobs.pages import ModelJobFilters, job_orders
-from inference.kit.task_kinds import TASKS
+from inference.registry import metric_labels
+from inference.registry.models import Model
 
 
 class EvaluationFilters(ModelJobFilters):
     search = Words("job__name", "model_label", "version_label", label=_("Name, model or dataset"))
+    model = OfObject(
+        "model_version__model", Model, label=_("Model"), all_label=_("All models"),
+        none_text=_("No evaluations of this model."),
+    )  # fmt: skip
     orders = job_orders(
         dataset=Lower("version_label"),
-        figure=first_figure("metrics", (key for task in TASKS.values() for key in task.pages.headline)),
+        figure=first_figure("metrics", metric_labels.sort_keys()),
     )
 
 

@@ -10,11 +10,10 @@ from django.urls import reverse
 
 from accounts.access.permissions import Action
 from accounts.models import User
-from aiplatform.lib.numbers import finite
 from aiplatform.pages.home.sections import Section
-from inference.evaluation.metric_labels import headline
 from inference.evaluation.models import Evaluation
-from inference.kit.task_kinds import TASKS as SERVED_TASKS
+from inference.registry.metric_labels import key_metric
+from training.catalog.key_metrics import KeyMetric
 from training.runs import results
 from training.runs.models import TrainingJob
 from training.runs.querysets import LOOKS
@@ -38,7 +37,7 @@ class Result:
     url: str
     icon: str
     subject: str  # what it was trained or evaluated on
-    metric: str
+    metric: KeyMetric | None
     line: str = ""
 
 
@@ -60,18 +59,18 @@ def _is_preview(job: Job) -> bool:
 
 def _curve_key(job: Job) -> str:
     training: TrainingJob | None = getattr(job, "training", None)
-    return results.key_metric(training)[0] if training else ""
+    return results.metric_key(training)[0] if training else ""
 
 
 def _result(job: Job, line: str) -> Result:
     if job.kind == "evaluation":
         evaluation: Evaluation = job.evaluation
         subject = f"{evaluation.model_label} · {evaluation.version_label}"
-        metric = headline(evaluation.task, evaluation.metrics)
+        metric = key_metric(evaluation.task, evaluation.metrics, evaluation.split)
     else:
         training: TrainingJob = job.training
-        subject, metric = training.version_label, results.headline(training)
-    shown = metric if job.state in COMPLETED else ""  # the row of a failed run shows its state
+        subject, metric = training.version_label, results.key_metric(training)
+    shown = metric if job.state in COMPLETED else None  # the row of a failed run shows its state
     return Result(job, kinds.url_of(job), kinds.icon_of(job.kind), subject, shown, line)
 
 
@@ -82,7 +81,7 @@ class Best:
     dataset: str
     model: str
     url: str
-    metric: str
+    metric: KeyMetric | None
     split: Any
     at: datetime | None
 
@@ -104,19 +103,13 @@ def best_models(user: User) -> dict[str, Any] | None:
     )  # fmt: skip
     best: dict[tuple[int, str], tuple[int, float, Evaluation]] = {}
     for evaluation in evaluations:
-        value = _key_value(evaluation)
+        metric = key_metric(evaluation.task, evaluation.metrics)
         key = (evaluation.version.dataset_id, evaluation.task)
         rank = SPLIT_RANKS.get(evaluation.split, 0)
-        if value is not None and (key not in best or (rank, value) > best[key][:2]):
-            best[key] = (rank, value, evaluation)
+        if metric is not None and (key not in best or (rank, metric.value) > best[key][:2]):
+            best[key] = (rank, metric.value, evaluation)
     rows = [_best(evaluation) for _rank, _value, evaluation in list(best.values())[:MAX_DATASETS]]
     return {"rows": rows} if rows else None
-
-
-def _key_value(evaluation: Evaluation) -> float | None:
-    task = SERVED_TASKS.get(evaluation.task)
-    values = [finite(evaluation.metrics.get(key)) for key in task.pages.headline] if task else []
-    return next((value for value in values if value is not None), None)
 
 
 def _best(evaluation: Evaluation) -> Best:
@@ -127,7 +120,7 @@ def _best(evaluation: Evaluation) -> Best:
         dataset=version.dataset.name,
         model=str(model),
         url=f"{reverse('inference:model-detail', args=[model.model_id])}?version={model.number}",
-        metric=headline(evaluation.task, evaluation.metrics),
+        metric=key_metric(evaluation.task, evaluation.metrics),
         split=evaluation.split_word,
         at=evaluation.job.ended_at,
     )

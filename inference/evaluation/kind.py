@@ -13,8 +13,8 @@ from accounts.models import User
 from inference.evaluation import evaluations, promotion
 from inference.evaluation.custom_scripts import launch as scripted
 from inference.evaluation.jobs.kind import ModelJobKind
-from inference.evaluation.metric_labels import headline
 from inference.evaluation.models import Evaluation
+from inference.registry.metric_labels import key_metric
 from inference.registry.models import Model
 from inference.registry.selftest import self_tests
 from workers.core.kinds import Capabilities, Launch, Way
@@ -51,8 +51,8 @@ class EvaluationKind(ModelJobKind):
         return Model.objects.visible_to(user).exists()
 
     def key_metrics(self, jobs: Collection[int]) -> Mapping[int, str]:
-        rows = Evaluation.objects.filter(job__in=jobs).values_list("job", "task", "metrics")
-        return {job: metric for job, task, metrics in rows if (metric := headline(task, metrics))}
+        rows = Evaluation.objects.filter(job__in=jobs).values_list("job", "task", "metrics", "split")
+        return {job: str(metric) for job, *measured in rows if (metric := key_metric(*measured))}
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         evaluation = self.row(job)

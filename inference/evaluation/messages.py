@@ -7,7 +7,10 @@ from django.utils.translation import ngettext_lazy
 
 from aiplatform.lib.wording import Wording, labelled
 
-EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
+EVALUATION = {
+    "gone": Wording(_("The model or the dataset of this evaluation was deleted.")),
+    "draft": Wording(_("Draft from images with errors in evaluation %(name)s")),
+}
 OWN_SCRIPT = {
     "no_figures": Wording(
         _("The script did not write %(name)s. It must write names and numbers into the folder in AIP_OUTPUT_DIR.")

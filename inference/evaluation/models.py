@@ -15,6 +15,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation.querysets import EvaluationQuerySet, EvaluationSetQuerySet, PromotionRuleQuerySet
 from inference.registry import task_labels
+from inference.registry.metric_labels import label_of
 from inference.registry.models import Model, ModelVersion, Stage
 from workers.core.models import Job
 
@@ -84,6 +85,16 @@ class PromotionRule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} {'≥' if self.at_least else '≤'} {self.bound:g}"
+
+    @property
+    def condition(self) -> str:
+        """The rule with the label of its metric, for pages: "AP50 ≥ 0.8"."""
+        return f"{label_of(self.metric)} {'≥' if self.at_least else '≤'} {self.bound:g}"
+
+    @property
+    def split_word(self) -> Any:
+        """The label of the split of the evaluations that it checks."""
+        return SPLIT_LABELS.get(self.split, self.split)
 
 
 class PromotionVerdict(models.Model):

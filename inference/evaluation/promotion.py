@@ -7,6 +7,7 @@ are one transaction, and a second call finds the verdict there.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -19,8 +20,10 @@ from aiplatform.lib.wording import Message, message
 from datasets.models import DatasetVersion
 from inference.evaluation import results
 from inference.evaluation.models import Evaluation, PromotionRule, PromotionVerdict
+from inference.kit.contracts.served_task import Pages
 from inference.kit.task_kinds import TASKS
 from inference.registry import aliases, history, stages
+from inference.registry.metric_labels import label_of
 from inference.registry.models import Model, ModelAlias, ModelVersion, Stage
 
 log = logging.getLogger(__name__)
@@ -33,11 +36,16 @@ class NoRule(NotFound, code="no_rule"): ...
 def metrics_of(model: Model) -> list[str]:
     """Names of the figures that a rule of this model can ask for: those of its tasks, and of its evaluations."""
     tasks = set(model.versions.values_list("task", flat=True))
-    names = [figure.key for task in sorted(tasks & set(TASKS)) for figure in TASKS[task].pages.figures]
+    names = [name for task in sorted(tasks & set(TASKS)) for name in _keys(TASKS[task].pages)]
     judged = Evaluation.objects.filter(model_version__model=model, published_attempt__gt=0).order_by("-pk")
     for metrics in judged.values_list("metrics", flat=True)[:20]:
         names += list(metrics)
     return list(dict.fromkeys(names))
+
+
+def _keys(pages: Pages) -> list[str]:
+    """The keys of the metrics of a task, the key metric first."""
+    return [*pages.headline, *(figure.key for figure in pages.figures)]
 
 
 def check(
@@ -159,7 +167,7 @@ def _apply_rule(rule: PromotionRule, evaluation: Evaluation, version: ModelVersi
 def _facts(rule: PromotionRule, evaluation: Evaluation) -> dict[str, Any]:
     value = evaluation.metrics.get(rule.metric)
     shown = f"{value:.4f}" if isinstance(value, int | float) else "–"
-    return {"metric": rule.metric, "value": shown, "bound": f"{rule.bound:g}"}
+    return {"metric": label_of(rule.metric), "value": shown, "bound": f"{rule.bound:g}"}
 
 
 def _promote(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> None:
@@ -190,7 +198,7 @@ def _against(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion)
         return message("promotion.incomplete")
     value = finite(evaluation.metrics.get(rule.metric))
     if value is None:
-        return message("promotion.no_figure", metric=rule.metric)
+        return message("promotion.no_figure", metric=label_of(rule.metric))
     if value < rule.bound if rule.at_least else value > rule.bound:
         return message("promotion.missed" if rule.at_least else "promotion.exceeded", **_facts(rule, evaluation))
     return _not_better(rule, evaluation, version, value) if rule.better_than else Message()
@@ -228,6 +236,12 @@ def _not_better(rule: PromotionRule, evaluation: Evaluation, version: ModelVersi
 def verdicts_on(evaluation: Evaluation) -> list[PromotionVerdict]:
     """Return the verdicts on an evaluation, newest first."""
     return list(evaluation.verdicts.select_related("rule"))
+
+
+def latest_verdicts(rules: Iterable[PromotionRule]) -> dict[int, PromotionVerdict]:
+    """Return the newest verdict of each rule by the id of the rule."""
+    rows = PromotionVerdict.objects.filter(rule__in=rules).select_related("evaluation__model_version")
+    return {row.rule_id: row for row in rows.order_by("pk")}
 
 
 def newest_verdicts(model: Model) -> list[PromotionVerdict]:

@@ -23,7 +23,9 @@ class EvaluationQuerySet(JobRowQuerySet):
 
     def for_card(self) -> Self:
         """What the page of a model shows of its evaluations."""
-        return self.select_related("job").only("job__name", "job__state", "version_label", "split", "task", "metrics")
+        return self.select_related("job").only(
+            "job__name", "job__state", "version_label", "split", "task", "metrics", "is_scripted"
+        )
 
 
 class EvaluationSetQuerySet(OwnedQuerySet):

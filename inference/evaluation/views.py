@@ -34,6 +34,7 @@ from inference.evaluation.parameter_sets.forms import initial_of, initial_values
 from inference.evaluation.presentation import curves, report
 from inference.evaluation.presentation import results as judged
 from inference.evaluation.presentation.colors import class_legend, colors_of
+from inference.evaluation.presentation.sections import THRESHOLD, tabs
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.contracts.served_task import Pages
 from inference.kit.task_kinds import TASKS
@@ -43,6 +44,8 @@ from workers.images import forms as image_forms
 from workers.jobs.resource_request import Resources
 
 PER_PAGE = 12
+#: Template: what evaluations have in common that can be compared, without spaces; see differences.select_evaluations.
+SAME_DATA = "{{ row.task }}/{{ row.version_id|default:row.version_label|urlencode:'' }}/{{ row.split|urlencode:'' }}"
 
 
 class EvaluationPages(ModelJobPages[Evaluation]):
@@ -55,15 +58,16 @@ class EvaluationPages(ModelJobPages[Evaluation]):
     prefilled = ("model_version", "version", "split")
     name = Column(_("Name"), template="inference/_evaluation_name.html", sort="name", css="main-cell")
     dataset = Column(_("Dataset"), template="inference/_evaluation_data.html", sort="dataset")
-    metric = Column(
-        _("Metric"), '{% load inference %}{{ row|evaluation_headline|default:"–" }}', sort="figure", kind="num",
-        css="nowrap",
-    )  # fmt: skip
+    metric = Column(_("Metric"), template="inference/_evaluation_metric.html", sort="figure", kind="num", css="nowrap")
     stop_text = _("The run ends without metrics.")
     table = Table(
         name, STATE, MODEL, dataset, metric, OWNER, CREATED, row_name="row.job.name",
         bulk=(
-            bulk.compare("/evaluations/compare/", "evaluation", when="row.published_attempt"),
+            bulk.compare(
+                "/evaluations/compare/", "evaluation", when="row.published_attempt",
+                same=SAME_DATA,
+                differ_text=_("Select evaluations of the same task, dataset version and split."),
+            ),
             bulk.stop("/api/v1/evaluations/0/stop/", stop_text),
         ),
     )  # fmt: skip
@@ -124,6 +128,8 @@ class EvaluationPages(ModelJobPages[Evaluation]):
         if request.htmx:
             return preview
         content = results.load(row)
+        pages, mistakes = pages_of(row), judged.mistakes_of(content or {})
+        robustness = judged.robustness_of(content or {}, row.task)
         return preview | {
             "evaluation": row,
             "found": content,
@@ -131,9 +137,11 @@ class EvaluationPages(ModelJobPages[Evaluation]):
             "conditions": conditions(row, (content or {}).get("summary") or {}),
             "left_out": "" if row.is_scripted else left_out(row.task, content or {}),
             "unanswered": curves.unanswered(content or {}),
-            "task_pages": pages_of(row),
-            "mistakes": judged.mistakes_of(content or {}),
-            "robustness": judged.robustness_of(content or {}, row.task),
+            "task_pages": pages,
+            "mistakes": mistakes,
+            "robustness": robustness,
+            "tabs": tabs(pages, has_errors=bool(mistakes), has_robustness=bool(robustness)) if pages else [],
+            "has_threshold": pages is not None and THRESHOLD in pages.sections,
             "shown": _for_script(content) | {"colors": colors_of(row, content)} if content else None,
             "verdicts": promotion.verdicts_on(row),
             "script": script_facts.facts(row) if row.is_scripted else None,
@@ -232,7 +240,7 @@ class EvaluationPages(ModelJobPages[Evaluation]):
             row, by=request.user, name=values.get("name", "").strip()[:100], mistake=values.get("mistake", ""),
             cell=values.get("cell", ""),
         )  # fmt: skip
-        return redirect("datasets:detail", made.pk)
+        return redirect("datasets:import", made.pk, made.imports.latest("pk").pk)
 
 
 def _preview(row: Evaluation) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -41,6 +43,19 @@ def outcome(step: StepRun) -> Done | Message | None:
             return Done(answer=approval.at_expiry, message=wording.message("pipeline.nobody_answered"))
         return wording.message("pipeline.nobody_answered")
     return None
+
+
+def state(approval: StepApproval) -> tuple[str, Any]:
+    """Return the state of a chip and its label: awaiting approval, approved or rejected, else that of the step."""
+    step = approval.step_run
+    answers = [row.answer for row in approval.answers.all()]
+    if step.answer == REFUSED or REFUSED in answers:
+        return "failed", _("Rejected")
+    if step.answer == PASSED or len(answers) >= approval.needed:
+        return "approved", _("Approved")
+    if not step.is_final:
+        return "asking", _("Awaiting approval")
+    return step.state, step.get_state_display()
 
 
 @transaction.atomic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from typing import Any
 
 from django import forms
@@ -27,15 +28,25 @@ class PipelineForm(forms.ModelForm):
 
 
 class NewPipelineForm(PipelineForm):
-    """With what it begins with."""
-
-    template = forms.ChoiceField(label=gettext_lazy("Starts with"), required=False)
+    """With the template; all else has a default."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["template"] = forms.ChoiceField(
-            label=gettext_lazy("Starts with"), required=False, choices=templates.choices()
-        )
+        self.fields["template"] = forms.ChoiceField(required=False, choices=templates.choices())
+        for field in self.fields.values():
+            field.required = False
+        self.fields["name"].help_text = gettext_lazy("Leave empty to use the name of the template.")
+
+    def to_params(self, taken: Container[str]) -> dict[str, Any]:
+        """Return the arguments of `writing.create`; empty fields are filled from the template."""
+        values = self.cleaned_data
+        template = values["template"]
+        return {
+            "name": values["name"] or templates.name_for(template, taken),
+            "description": values["description"] or templates.description_of(template),
+            "visibility": values["visibility"] or Pipeline.Visibility.PRIVATE,
+            "spec": templates.spec_of(template),
+        }
 
 
 class RunForm(forms.Form):
@@ -55,7 +66,7 @@ class RunForm(forms.Form):
         super().__init__(*args, **kwargs)
         own = {
             f"param_{name}": forms.CharField(
-                label=name,
+                label=name.replace("_", " ").capitalize(),
                 required=False,
                 initial=_shown(parameter.default),
                 help_text=parameter.note,

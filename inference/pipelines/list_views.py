@@ -12,12 +12,20 @@ from aiplatform.lib.ordering import ListPage
 from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages
 from aiplatform.objects.tables import Column, Table
-from inference.pipelines import run_presentation
+from inference.pipelines import approvals, run_presentation
 from inference.pipelines.filters import ApprovalFilters, RunFilters
-from inference.pipelines.models import PipelineRun, StepApproval
+from inference.pipelines.models import PipelineRun, StepApproval, StepRun
 
 RUN_LINK = '<a href="{% url "pipelines:run" row.pk %}">{{ row }}</a>'
-QUESTION_LINK = '<a href="{% url "pipelines:run" row.step_run.run_id %}">{{ row.question }}</a>'
+REVIEW_LINK = (
+    '{% if row.is_waiting %}<a class="btn btn-small" href="{% url "pipelines:run" row.step_run.run_id %}#run-asked">'
+    '{% translate "Review" %}<span class="sr-only"> {{ row.question }}</span></a>{% endif %}'
+)
+STATE_CHIP = "{% state_chip row.chip row.state_word %}"
+QUESTION_LINK = (
+    '<a href="{% url "pipelines:run" row.step_run.run_id %}">{{ row.question }}</a>'
+    f'<div class="narrow-only">{STATE_CHIP}{REVIEW_LINK}</div>'
+)
 
 
 class RunPages(ObjectPages[PipelineRun]):
@@ -28,7 +36,7 @@ class RunPages(ObjectPages[PipelineRun]):
     view_permission = change_permission = Action.JOBS_VIEW
     table = Table(
         Column(_("Run"), RUN_LINK, sort="pipeline", css="main-cell"),
-        Column(_("State"), "{% state_chip row.state row.get_state_display %}", sort="state"),
+        Column(_("State"), template="pipelines/_run_state.html", sort="state"),
         Column(_("Started by"), "row.trigger_word"),
         Column(_("Version"), "row.version.number", kind="num"),
         Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
@@ -67,12 +75,13 @@ class ApprovalPages(ObjectPages[StepApproval]):
     view_permission = change_permission = Action.JOBS_VIEW
     table = Table(
         Column(_("Question"), QUESTION_LINK, css="main-cell"),
-        Column(_("State"), "{% state_chip row.step_run.state row.step_run.get_state_display %}"),
+        Column(_("State"), STATE_CHIP, css="wide-only"),
         Column(_("Run"), "row.step_run.run", sort="pipeline"),
         Column(_("Approvers"), "row.approvers"),
         Column(_("Approved"), "{{ row.approved }} / {{ row.needed }}", kind="num", css="nowrap"),
         Column(_("Expires"), "{% if row.expires_at %}{{ row.expires_at|ago }}{% else %}–{% endif %}", css="nowrap"),
         Column(_("Requested"), "row.step_run.started_at|ago", sort="created", kind="time"),
+        Column(_("Actions"), REVIEW_LINK, kind="actions", css="actions wide-only"),
     )
     region, art, layout, title = "approvals", "check", "wide", _("Approvals")
     lead = _("Decisions that runs of pipelines wait for, or waited for.")
@@ -82,5 +91,12 @@ class ApprovalPages(ObjectPages[StepApproval]):
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
         for row in rows:
             row.approvers = ", ".join(sorted(person.get_full_name() for person in row.people.all())) or "–"
-            row.approved = sum(answer.answer == "passed" for answer in row.answers.all())
+            answers = row.answers.all()
+            row.approved = sum(answer.answer == approvals.PASSED for answer in answers)
+            row.chip, row.state_word = approvals.state(row)
+            row.is_waiting = (
+                row.step_run.state == StepRun.State.ASKING
+                and request.user in row.people.all()
+                and request.user.pk not in {answer.person_id for answer in answers}
+            )
         return {}

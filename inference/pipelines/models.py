@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.message_field import MessageField
@@ -187,6 +188,11 @@ class StepRun(models.Model):
     @property
     def is_final(self) -> bool:
         return self.state in FINAL
+
+    @property
+    def label(self) -> str:
+        """What is shown of its state."""
+        return gettext("Awaiting approval") if self.state == self.State.ASKING else str(self.get_state_display())
 
 
 class StepApproval(models.Model):

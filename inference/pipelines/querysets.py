@@ -27,7 +27,14 @@ class PipelineQuerySet(OwnedQuerySet):
             last_state=Subquery(runs.values("state")[:1]),
             last_at=Subquery(runs.values("created_at")[:1]),
             last_run=Subquery(runs.values("pk")[:1]),
+            last_is_asking=Subquery(runs.annotate(is_asking=_open_question(runs.model)).values("is_asking")[:1]),
         )
+
+
+def _open_question(model: Any) -> Exists:
+    """Whether a step of a run waits for approval; `model` is that of runs."""
+    steps = model.step_runs.rel.related_model._default_manager
+    return Exists(steps.filter(run=OuterRef("pk"), state="asking"))
 
 
 def _of_pipeline(rows: Any, user: User, editable: Any) -> Any:
@@ -82,7 +89,8 @@ class PipelineRunQuerySet(OwnedQuerySet):
         return self.annotate(is_open=Exists(rows.filter(pk=OuterRef("pk"))))
 
     def for_list(self) -> Self:
-        return self.select_related("owner", "pipeline", "version")
+        """With owner, pipeline and version, and `is_asking`: whether a step waits for approval."""
+        return self.select_related("owner", "pipeline", "version").annotate(is_asking=_open_question(self.model))
 
     def put_to(self, user: User) -> Self:
         """Runs with a question that is put to this person."""

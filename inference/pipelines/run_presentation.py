@@ -17,6 +17,7 @@ from accounts.services import named_secrets
 from aiplatform.lib import times
 from datasets.models import DatasetVersion
 from inference.evaluation.models import Evaluation
+from inference.pipelines import metric_names
 from inference.pipelines.advance import FINAL, STEP_ITEM
 from inference.pipelines.cache import TABLES
 from inference.pipelines.graph import Spec
@@ -28,7 +29,7 @@ from workers.core import kinds as job_kinds
 from workers.core.clock import now
 from workers.jobs import job_tabs
 
-MAX_METRICS = 4  # of one step in a row
+MAX_METRICS = 3  # of one step in a row
 MAX_LISTED = 10  # items of a list
 MAX_OBJECTS = 20  # things that a question shows
 LATELY = 5  # runs that tell how long a step takes
@@ -76,7 +77,7 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
     answered = answer_word(row)
     return {
         "state": row.state,
-        "label": answered or row.get_state_display(),
+        "label": answered or row.label,
         "tone": "skipped" if row.answer in TURNED_DOWN else row.state,
         "attempt": row.attempt,
         "message": message,
@@ -212,28 +213,23 @@ def results_of(outputs: Mapping[str, Any], user: User) -> list[dict[str, str]]:
     return results
 
 
-def about(spec: Spec, key: str, steps: Mapping[str, Mapping[str, Any]], user: User) -> list[dict[str, str]]:
-    """Return the context of a question: the results of the steps before it, in their order."""
+def steps_before(spec: Spec, key: str) -> list[str]:
+    """Return the steps that a step follows, directly or not, in their order."""
     earlier, open_ = set[str](), list(spec.steps[key].sources)
     while open_:
         if (name := open_.pop()) not in earlier:
             earlier.add(name)
             open_ += spec.steps[name].sources
-    return [
-        {"step": name, **result}
-        for name in spec.order()
-        if name in earlier and name in steps
-        for result in results_of(steps[name]["outputs"], user)
-    ][:MAX_OBJECTS]
+    return [name for name in spec.order() if name in earlier]
 
 
 def _result(value: Any, user: User) -> dict[str, str]:
     if isinstance(value, list):
         return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
     if value.get("type") == "figures":
-        numbers = sorted(value.get("values", {}).items(), key=lambda pair: "." in pair[0])  # those of its own first
-        text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MAX_METRICS] if number is not None)
-        more = " …" if len(numbers) > MAX_METRICS else ""
+        rows = metric_names.rows(value.get("values", {}))
+        text = ", ".join(f"{name} {number}" for name, number in rows[:MAX_METRICS])
+        more = " …" if len(rows) > MAX_METRICS else ""
         evaluation = value.get("evaluation")
         there = evaluation and Evaluation.objects.visible_to(user).filter(pk=evaluation).exists()
         return {"text": text + more, "url": reverse("inference:evaluation-detail", args=[evaluation]) if there else ""}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from accounts.access.permissions import Action
 from accounts.models import User
-from inference.pipelines import run_presentation
+from inference.pipelines import metric_names, run_presentation
 from inference.pipelines.advance import STEP_ITEM
 from inference.pipelines.models import PipelineRun, StepRun
 from workers.core.models import Job
@@ -36,7 +38,7 @@ def build_context(run: PipelineRun, key: str, shown: Mapping[str, Any], user: Us
         **shown,
         "key": key,
         "figures": figures_of(shown["outputs"]),
-        "results": run_presentation.results_of(_others(shown["outputs"]), user),
+        "results": _results(shown["outputs"], user),
         "attempts": [_attempt(row, is_open) for row in attempts],
         "items": _items(rows.exclude(item=STEP_ITEM), user, is_open=is_open),
         "answers": _answers(attempts[0]) if attempts and is_open else [],
@@ -53,13 +55,18 @@ def figures_of(outputs: Mapping[str, Any]) -> list[tuple[str, str]]:
     for _port, value in sorted(outputs.items()):
         if _is_figures(value):
             metrics |= value.get("values", {})
-    ordered = sorted(metrics.items(), key=lambda pair: ("." in pair[0], pair[0]))
-    return [(name, "–" if value is None else f"{value:.5g}") for name, value in ordered]
+    return metric_names.rows(metrics)
 
 
-def _others(outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What has a page or a name: figures do only where an evaluation has them."""
-    return {port: value for port, value in outputs.items() if not _is_figures(value) or value.get("evaluation")}
+def _results(outputs: Mapping[str, Any], user: User) -> list[dict[str, str]]:
+    """Return the results but for metrics, which have a table: of these a link to their evaluation."""
+    others = {port: value for port, value in outputs.items() if not _is_figures(value)}
+    results = run_presentation.results_of(others, user)
+    for reference in outputs.values():
+        if _is_figures(reference) and reference.get("evaluation"):
+            links = run_presentation.results_of({"": reference}, user)
+            results += [{"text": str(_("Evaluation")), "url": link["url"]} for link in links if link["url"]]
+    return results
 
 
 def _is_figures(value: Any) -> bool:
@@ -78,7 +85,7 @@ def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:
 def _attempt(row: StepRun, is_open: bool) -> dict[str, Any]:
     return {
         "number": row.attempt,
-        "label": run_presentation.answer_word(row) or row.get_state_display(),
+        "label": run_presentation.answer_word(row) or row.label,
         "tone": row.state,
         "message": str(row.message) if is_open else "",
         "started": row.started_at,

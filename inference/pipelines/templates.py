@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import re
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +37,8 @@ TEMPLATES.register(
         {
             "format": 1,
             "parameters": {
-                "dataset": {"default": "", "note": "Its name"},
-                "minutes": {"default": 2, "note": "Time budget of the training"},
+                "dataset": {"default": "", "note": "Name of the dataset"},
+                "minutes": {"default": 2, "note": "Training time budget (min)"},
             },
             "steps": {
                 "data": {"kind": "dataset", "with": {"dataset": "${dataset}"}},
@@ -58,16 +60,15 @@ TEMPLATES.register(
         "from_images_to_use",
         gettext_lazy("From images to a deployed model"),
         gettext_lazy(
-            "The standard workflow: manual annotation, training, evaluation, a gate, approval, INT8, an "
-            "endpoint."
+            "Annotation, training and evaluation; after approval the model is converted to INT8 and deployed."
         ),
         {
             "format": 1,
             "parameters": {
-                "minutes": {"default": 2, "note": "Time budget of the training"},
-                "model": {"default": "cells", "note": "Which model gets a version"},
-                "project": {"default": "", "note": "Annotation project that people work in"},
-                "service": {"default": "cells", "note": "It is made where there is none"},
+                "minutes": {"default": 2, "note": "Training time budget (min)"},
+                "model": {"default": "cells", "note": "Name of the model that gets a new version"},
+                "project": {"default": "", "note": "Name of the annotation project"},
+                "service": {"default": "cells", "note": "Name of the endpoint; created if missing"},
             },
             "steps": {
                 "annotate": {"kind": "people", "with": {"project": "${project}", "until": "all"}},
@@ -75,7 +76,7 @@ TEMPLATES.register(
                           "from": {"data": "annotate.data"}},
                 "evaluate": {"kind": "evaluate", "from": {"data": "annotate.data", "model": "train.model"}},
                 "gate": {"kind": "gate", "with": {"rule": "AP50 >= 0.5"}, "from": {"figures": "evaluate.figures"}},
-                "approve": {"kind": "approve", "with": {"question": "Put this model to work?"},
+                "approve": {"kind": "approve", "with": {"question": "Deploy this model?"},
                             "from": {"for": "train.model"}, "when": "gate.passed"},
                 "convert": {"kind": "convert", "with": {"targets": "int8"},
                             "from": {"data": "annotate.data", "model": "train.model"}, "when": "approve.passed"},
@@ -90,18 +91,17 @@ TEMPLATES.register(
         "every_sunday",
         gettext_lazy("Retrain every Sunday"),
         gettext_lazy(
-            "After 200 newly accepted images: trains, deploys only significantly better models, starts with a "
-            "tenth of the requests, and rolls back if errors increase. Add a schedule trigger."
+            "Trains after 200 newly accepted images and rolls out significantly better models step by step."
         ),
         {
             "format": 1,
             "parameters": {
                 "at_least": {"default": 200, "note": "New accepted images since the last training"},
-                "figure": {"default": "AP50", "note": "What has to be better"},
-                "minutes": {"default": 60, "note": "Time budget of the training"},
-                "model": {"default": "cells", "note": "Which model gets a version; its alias champion is the best"},
-                "project": {"default": "", "note": "Annotation project that people work in"},
-                "service": {"default": "cells", "note": "It is made where there is none"},
+                "figure": {"default": "AP50", "note": "Metric that must improve"},
+                "minutes": {"default": 60, "note": "Training time budget (min)"},
+                "model": {"default": "cells", "note": "Name of the model; its alias champion is the best version"},
+                "project": {"default": "", "note": "Name of the annotation project"},
+                "service": {"default": "cells", "note": "Name of the endpoint; created if missing"},
             },
             "steps": {
                 "people": {"kind": "people", "with": {
@@ -130,15 +130,30 @@ TEMPLATES.register(
 )  # fmt: skip
 
 
+EMPTY_LABEL = gettext_lazy("New pipeline")
+
+
 def choices() -> list[tuple[str, str]]:
-    """For a form: an empty canvas first."""
-    return [
-        ("", _("Empty canvas")),
-        *((template.name, f"{template.label}: {template.description}") for template in TEMPLATES),
-    ]
+    """Return the values of a form field; "" is the empty pipeline."""
+    return [("", _("Empty pipeline")), *((template.name, str(template.label)) for template in TEMPLATES)]
+
+
+def name_for(name: str, taken: Container[str]) -> str:
+    """Return a free name of a pipeline that starts from a template, or from nothing ("")."""
+    template = TEMPLATES.find(name)
+    title = str(template.label if template else EMPTY_LABEL)
+    label = re.sub(r"[^\w.+()-]+", " ", title).strip()  # names take no commas
+    numbered = (f"{label} {number}" for number in itertools.count(2))
+    return next(title for title in itertools.chain([label], numbered) if title not in taken)
+
+
+def description_of(name: str) -> str:
+    """Return the one-sentence description of a template; "" for the empty pipeline."""
+    template = TEMPLATES.find(name)
+    return str(template.description) if template else ""
 
 
 def spec_of(name: str) -> Mapping[str, Any] | None:
-    """Return the specification of a template; None for an empty canvas."""
+    """Return the specification of a template; None for the empty pipeline."""
     template = TEMPLATES.find(name)
     return template.spec if template else None

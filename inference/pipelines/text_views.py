@@ -48,7 +48,7 @@ def as_text(request: SignedInRequest, pk: int) -> HttpResponse:
         return answer
     may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
     context = {
-        "pipeline": pipeline, "version": version, "form": form, "written": written,
+        "pipeline": pipeline, "tab": "text", "version": version, "shown": version, "form": form, "written": written,
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
     }  # fmt: skip
     return render(request, "pipelines/text.html", context)
@@ -86,8 +86,10 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
             return redirect("pipelines:detail", pk)
     except DomainError as exc:
         wrong = [problem.message for problem in exc.every]
+    newest = writing.newest(pipeline)
     context = {
-        "pipeline": pipeline, "version": writing.newest(pipeline), "form": "yaml", "written": content, "may_edit": True,
+        "pipeline": pipeline, "tab": "text", "version": newest, "shown": newest, "form": "yaml", "written": content,
+        "may_edit": True,
         "wrong": wrong, "note": note, "may_save": may_save,
     }  # fmt: skip
     return render(request, "pipelines/text.html", context, status=422)
@@ -105,7 +107,8 @@ def versions(request: SignedInRequest, pk: int) -> HttpResponse:
     before = next((row for row in rows if row.number < later.number), rows[-1])
     earlier = _version(pipeline, request.GET.get("a", "") or str(before.number))
     context = {
-        "pipeline": pipeline, "rows": rows, "a": earlier, "b": later, "changes": changes_of(earlier, later),
+        "pipeline": pipeline, "tab": "versions", "version": rows[0], "rows": rows, "a": earlier, "b": later,
+        "changes": changes_of(earlier, later),
         **_drafting(request, pipeline),
     }  # fmt: skip
     return render(request, "pipelines/versions.html", context)

@@ -23,12 +23,14 @@ from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages
 from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.pipelines import (
+    approval_cards,
     approvals,
     graph,
     kinds,
     run_presentation,
     runs,
     secret_usage,
+    sketch,
     step_detail,
     templates,
     trigger_settings,
@@ -80,15 +82,25 @@ class PipelinePages(ObjectPages[Pipeline]):
 
 @needs(Action.JOBS_SUBMIT)
 def new(request: SignedInRequest) -> HttpResponse:
-    """Make a pipeline, empty or from a template, and go to the canvas."""
+    """Create a pipeline, empty or from a template, and open the editor."""
     form = NewPipelineForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with errors_shown_on(form):
-            params = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
-            spec = templates.spec_of(form.cleaned_data["template"])
-            pipeline = writing.create(user=request.user, spec=spec, **params)
+            own = Pipeline.objects.visible_to(request.user).filter(owner=request.user)
+            taken = set(own.values_list("name", flat=True))
+            pipeline = writing.create(user=request.user, **form.to_params(taken))
             return redirect("pipelines:edit", pipeline.pk)
-    return render(request, "pipelines/new.html", {"form": form}, status=422 if form.errors else 200)
+    cards = [
+        {
+            "name": template.name,
+            "label": template.label,
+            "description": template.description,
+            "sketch": sketch.of_spec(template.spec),
+        }
+        for template in templates.TEMPLATES
+    ]
+    context = {"form": form, "cards": cards}
+    return render(request, "pipelines/new.html", context, status=422 if form.errors else 200)
 
 
 @require_safe
@@ -105,6 +117,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     version = writing.newest(pipeline)
     may_edit = Pipeline.objects.editable_by(request.user).filter(pk=pk).exists()
     context |= {
+        "tab": "detail",
         "version": version,
         "triggers": [
             {"row": row, "next": trigger_settings.next_times(row), "words": run_presentation.trigger_words(row),
@@ -112,7 +125,6 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
             for row in pipeline.triggers.visible_to(request.user).select_related("dataset", "service", "owner")
         ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
-        "may_run": request.user.can(Action.JOBS_SUBMIT) and version is not None,
         "may_delete": may_edit and request.user.can(Action.JOBS_CONTROL),
         "form": PipelineForm(instance=pipeline),
         "has_draft": pipeline.drafts.filter(person=request.user).exists(),
@@ -209,7 +221,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "eta_s": run_presentation.eta_s(run, spec, steps) if run_presentation.is_live(run) else None,
         "elapsed_s": run_presentation.took_s(run),
         "asked": [
-            step | {"about": run_presentation.about(spec, key, steps, request.user)}
+            step | {"card": approval_cards.build(spec, key, steps, request.user)}
             for key, step in steps.items()
             if step["approval"] and step["approval"]["mine"]
         ],

@@ -52,6 +52,15 @@ def read(model: Model) -> dict[str, str]:
     return {name: str(model.card.get(name, "")) for name in NAMES}
 
 
+def parts(card: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return label, text and format of the sections that have a text, in their order."""
+    return [
+        {"label": field.label, "markdown": field.markdown, "text": card[field.name]}
+        for field in FIELDS
+        if card.get(field.name)
+    ]
+
+
 def check(card: Mapping[str, Any]) -> dict[str, str]:
     """Return the given sections without leading and trailing blanks.
 

@@ -9,9 +9,9 @@ from django.db.models.functions import Coalesce, Lower
 from django.utils.translation import gettext_lazy as _
 from django_filters import Filter
 
-from aiplatform.lib.ordering import Ordering
+from aiplatform.lib.ordering import Ordering, first_figure
 from aiplatform.objects.filters import Choice, Mine, Number, ObjectFilters, Words
-from inference.registry import task_labels
+from inference.registry import metric_labels, task_labels
 from inference.registry.models import Stage
 
 
@@ -33,6 +33,8 @@ class ModelFilters(ObjectFilters):
         created="pk",
         name=Lower("name"),
         versions=Coalesce("newest_number", Value(0)),
+        dataset=Coalesce(Lower("newest_data"), Value("")),
+        figure=first_figure("newest_metrics", metric_labels.sort_keys()),
         size=Coalesce("newest_bytes", Value(0)),
         owner=Lower("owner__username"),
         changed="updated_at",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
+from django.db.models import Count, Value
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.registry import Registry, dotted_name
+from aiplatform.objects.pages import ObjectPages
 from inference.registry import pretrained_weights, withdrawals
 from inference.registry.models import Model, ModelVersion
 
@@ -28,13 +30,8 @@ TABS = (
     ("model-rules", _("Promotion")),
     ("model-history", _("History")),
 )
-#: Lists of the platform that the page links, each filtered by the name of the model: URL name, label, permission.
-LISTS = (
-    ("inference:evaluation-list", _("Evaluations"), Action.EVALUATIONS_VIEW),
-    ("inference:conversion-list", _("Conversions"), Action.EVALUATIONS_VIEW),
-    ("inference:service-list", _("Endpoints"), Action.SERVICES_VIEW),
-    ("inference:edge-list", _("Edge groups"), Action.SERVICES_VIEW),
-)
+#: Pages whose lists the page of a model links, filtered by the model.
+LISTS: Registry[type[ObjectPages[Any]]] = Registry("list on the page of a model", name=attrgetter("basename"))
 
 
 def context(request: SignedInRequest, pk: int, tab: str) -> dict[str, Any]:
@@ -69,10 +66,25 @@ def context(request: SignedInRequest, pk: int, tab: str) -> dict[str, Any]:
     }
 
 
-def filtered_lists(request: SignedInRequest, model: Model) -> list[tuple[Any, str]]:
-    """Return label and URL of the lists of what was made of the model, as far as the user may see them."""
-    query = urlencode({"q": model.name})
-    return [(label, f"{reverse(page)}?{query}") for page, label, needs in LISTS if request.user.can(needs)]
+def filtered_lists(request: SignedInRequest, model: Model) -> list[tuple[Any, str, int]]:
+    """Return label, URL and number of rows of the visible lists of what was made of the model."""
+    query = urlencode({"model": model.pk})
+    kinds = [kind for kind in LISTS if request.user.can(kind.view_permission)]
+    counts = _counts(request, model, kinds)
+    return [
+        (kind.title, f"{reverse(kind().names.list)}?{query}", count) for kind, count in zip(kinds, counts, strict=True)
+    ]
+
+
+def _counts(request: SignedInRequest, model: Model, kinds: Sequence[type[ObjectPages[Any]]]) -> list[int]:
+    """Return how many rows each list will show, all by one query."""
+    counted = []
+    for number, kind in enumerate(kinds):
+        objects: Any = kind.model._default_manager
+        shown = kind.filters({"model": model.pk}, queryset=objects.visible_to(request.user), request=request).qs
+        counted.append(shown.order_by().annotate(list=Value(number)).values_list("list").annotate(rows=Count("pk")))
+    rows_by_list = dict(counted[0].union(*counted[1:], all=True)) if counted else {}
+    return [rows_by_list.get(number, 0) for number in range(len(kinds))]
 
 
 def sections(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:

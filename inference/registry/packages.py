@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import shlex
 from functools import cache
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -122,6 +123,14 @@ def _agent_modules() -> dict[str, bytes]:
 def filename(version: ModelVersion) -> str:
     """What the package is called."""
     return f"{version.model.name}_v{version.number}_package.zip"
+
+
+def commands(version: ModelVersion) -> str:
+    """Return the commands that run the package on an image."""
+    name = shlex.quote(filename(version))
+    folder = shlex.quote(f"{version.model.name}_v{version.number}")
+    lines = (f"unzip {name} -d {folder} && cd {folder}", "pip install -r requirements.txt", "python run.py image.jpg")
+    return "\n".join(lines)
 
 
 def _about(version: ModelVersion) -> dict[str, object]:

@@ -22,6 +22,7 @@ MAX_SHAPES = 300  # drawn on one picture
 MAX_MASKS = 20
 MASK_SIDE = 320  # longest side of a drawn mask
 MASK_ALPHA = 140
+CARD_WIDTH_PX, CARD_HEIGHT_PX = 260, 190  # of an image in a gallery
 
 
 def card(line: Line, colors: Mapping[int, str], *, placed: bool) -> dict[str, Any]:
@@ -38,6 +39,7 @@ def card(line: Line, colors: Mapping[int, str], *, placed: bool) -> dict[str, An
         "path": line["path"],
         "width": line["width"],
         "height": line["height"],
+        "text_size": f"{_text_size(line):.0f}",
         "boxes": [] if masked else list(_boxes(shown, line, colors)),
         "outlines": list(_outlines(shown, colors)),
         "dots": [
@@ -56,7 +58,16 @@ def _boxes(shown: Sequence[dict[str, Any]], line: Line, colors: Mapping[int, str
         if box and not prediction_shapes.rings_of(prediction):
             x1, y1, x2, y2 = box
             corner = {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}"}
-            yield corner | {"word": _label(prediction), "color": _color(prediction, colors)}
+            score = {
+                "score": f"{prediction_shapes.score_of(prediction):.2f}",
+                "text_y": f"{max(y1, _text_size(line)):g}",
+            }
+            yield corner | score | {"word": _label(prediction), "color": _color(prediction, colors)}
+
+
+def _text_size(line: Line) -> float:
+    """The font size, in pixels of the image, that is about 12 pixels of the page."""
+    return 12 * max(line["width"] / CARD_WIDTH_PX, line["height"] / CARD_HEIGHT_PX)
 
 
 def _outlines(shown: Sequence[dict[str, Any]], colors: Mapping[int, str]) -> Iterator[dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import Self
 from django.db.models import Exists, OuterRef, Subquery
 
 from accounts.access.querysets import OwnedQuerySet
+from aiplatform.lib import ids
 from aiplatform.lib.columns import USER_NAMES, narrow
 from workers.core.states import FINAL, GROUPS
 
@@ -16,7 +17,7 @@ class ModelQuerySet(OwnedQuerySet):
     shared = ("inference.model", "pk")
 
     def for_list(self) -> Self:
-        """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_bytes."""
+        """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_data."""
         newest = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk")).order_by("-number")
         return (
             narrow(self.select_related("owner"), owner=USER_NAMES)
@@ -25,6 +26,7 @@ class ModelQuerySet(OwnedQuerySet):
                 newest_number=Subquery(newest.values("number")[:1]),
                 newest_task=Subquery(newest.values("task")[:1]),
                 newest_metrics=Subquery(newest.values("metrics")[:1]),
+                newest_data=Subquery(newest.values("dataset_label")[:1]),
                 newest_bytes=Subquery(newest.values("size_bytes")[:1]),
                 newest_stage=Subquery(newest.values("stage")[:1]),
             )
@@ -49,6 +51,12 @@ class ModelVersionQuerySet(OwnedQuerySet):
     def in_use(self) -> Self:
         """Versions that may be used for something new: those that are not archived."""
         return self.exclude(stage="archived")
+
+    def newest_of(self, model: str) -> int | None:
+        """The id of the newest version in use of the model with this id, as an address names it."""
+        number = ids.number(model)
+        rows = self.in_use().filter(model=number).order_by("-number") if number else self.none()
+        return rows.values_list("pk", flat=True).first()
 
 
 class VersionPartQuerySet(OwnedQuerySet):

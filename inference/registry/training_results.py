@@ -8,6 +8,7 @@ from inference.registry import lineage
 from inference.registry import registration as registry
 from inference.registry.models import ModelVersion
 from training.runs.models import TrainingJob
+from training.runs.publishers import Result
 from workers.core.runs import RunDir
 
 
@@ -26,7 +27,11 @@ def keep_model(training: TrainingJob) -> ModelVersion | None:
     )
 
 
-def model_page(training: TrainingJob) -> str:
-    """Page of the model version the training left last; "" where there is none."""
-    made = ModelVersion.objects.filter(job=training.job_id).order_by("-pk").first()
-    return f"{reverse('inference:model-detail', args=[made.model_id])}?version={made.number}" if made else ""
+def result(training: TrainingJob) -> Result | None:
+    """Return page and deployment of the model version that the training left last."""
+    version = ModelVersion.objects.filter(job=training.job_id).order_by("-pk").first()
+    if version is None:
+        return None
+    page = f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}"
+    deployable = version.can_serve and not version.is_archived
+    return Result(page, f"{reverse('inference:service-new')}?model_version={version.pk}" if deployable else "")

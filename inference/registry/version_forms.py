@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from inference.registry import cards, stages
 from inference.registry.models import Model, ModelVersion, Stage
 
-TEXTAREA = forms.Textarea(attrs={"rows": 5})
+TEXTAREA = forms.Textarea(attrs={"rows": 3})
 
 
 class CardForm(forms.Form):

@@ -13,8 +13,10 @@ from accounts.http import SignedInRequest
 from accounts.presentation import audit_sentences
 from aiplatform.lib import ids
 from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
+from datasets.models import DatasetVersion
 from inference.registry import (
     aliases,
+    card_drafts,
     cards,
     history,
     lineage,
@@ -81,15 +83,29 @@ def model_history(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @needs(Action.MODELS_MANAGE)
 def model_card(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Write the card of a model."""
+    """Write the card of a model; sent with "preview", it shows the card and keeps nothing."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    form = CardForm(request.POST or None, initial=cards.read(model))
+    stored = cards.read(model)
+    draft = {} if any(stored.values()) else _card_draft(request, model)
+    form = CardForm(request.POST or None, initial=stored | draft)
+    if request.htmx and "preview" in request.POST:
+        written = {field.name: request.POST.get(field.name, "")[: field.longest] for field in cards.FIELDS}
+        return render(request, "inference/_card_parts.html", {"card_parts": cards.parts(written)})
     if form.is_valid():
         with errors_shown_on(form):
             cards.write(model=model, by=request.user, card=form.cleaned_data)
             return redirect("inference:model-detail", pk)
-    texts = {"title": _("Model card"), "lead": _("Information that users need before they use the model.")}
-    return _form(request, model, form, texts)
+    context = {"model": model, "form": form, "is_draft": bool(draft), "card_parts": cards.parts(stored | draft)}
+    return render(request, "inference/model_card.html", context, status=422 if form.errors else 200)
+
+
+def _card_draft(request: SignedInRequest, model: Model) -> dict[str, str]:
+    """Return the draft of the newest version in use."""
+    version = model.versions.in_use().order_by("-number").first()
+    if version is None:
+        return {}
+    visible = DatasetVersion.objects.visible_to(request.user)
+    return card_drafts.draft(version, visible.filter(pk=version.dataset_version_id or 0).first())
 
 
 @needs(Action.MODELS_MANAGE)

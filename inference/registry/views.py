@@ -24,10 +24,12 @@ from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages
 from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.registry import (
+    card_drafts,
     cards,
     class_colors,
     hardware_speeds,
     imports,
+    metric_labels,
     model_jobs,
     model_page,
     packages,
@@ -46,6 +48,8 @@ from inference.registry.uploads import on_disk
 from workers.core import kinds
 from workers.core.device_kinds import CPU
 from workers.resources.nodes import device_rules
+
+MAX_METRICS = 5
 
 
 class ModelPages(ObjectPages[Model]):
@@ -67,13 +71,15 @@ class ModelPages(ObjectPages[Model]):
         Column(_("Task"), "row.newest_task|task_word"),
         Column(_("Stage and aliases"), template="inference/_model_stage.html"),
         Column(_("Versions"), "row.newest_number|default:'–'", sort="versions", kind="num"),
-        Column(_("Metric"), "row.newest_metrics|headline:row.newest_task|default:'–'", css="nowrap"),
+        Column(_("Dataset"), "row.newest_data|default:'–'", sort="dataset"),
+        Column(_("Metric"), template="inference/_model_metric.html", sort="figure", kind="num", css="nowrap"),
         Column(_("Size"), "row.newest_bytes|bytes", sort="size", kind="num", css="nowrap"),
         Column(_("Owner"), "row.owner", sort="owner"),
         Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
         Column(_("Actions"), template="inference/_model_download.html", kind="actions"),
         libraries="inference sample",
         bulk=(
+            bulk.compare("/models/compare/", "model", when="row.newest_number"),
             bulk.delete(
                 "/api/v1/models/0/", _("All versions are deleted. Models in use are kept."), needs=Action.MODELS_MANAGE
             ),
@@ -128,6 +134,9 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
         visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
     written = cards.read(model)
+    is_draft = not any(written.values())
+    if is_draft and chosen:
+        written |= card_drafts.draft(chosen, visible_data)
     speed = _measurements(request, chosen) if chosen else {}
     task_names = dict(task_labels.choices())
     context = shared | speed | {
@@ -137,11 +146,11 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
         "hardware": hardware_speeds.for_version(chosen) if chosen else [],
         "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
-        "card_parts": [
-            {"label": part.label, "markdown": part.markdown, "text": written[part.name]}
-            for part in cards.FIELDS
-            if written[part.name]
-        ],
+        "overall": metric_labels.overall_metrics(chosen.task, chosen.metrics)[:MAX_METRICS] if chosen else [],
+        "by_class": metric_labels.metrics_by_class(chosen.task, chosen.metrics) if chosen else None,
+        "card_is_draft": is_draft,
+        "use_code": packages.commands(chosen) if chosen else "",
+        "card_parts": cards.parts(written),
         **(_self_test(request, chosen) | _torch(chosen) | model_page.sections(request, chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
         "declared_task": task_names.get(chosen.facts.get("declared_task", "")) if chosen else "",

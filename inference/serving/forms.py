@@ -72,6 +72,11 @@ class ServiceForm(ResourceForm):
         own = ModelVersion.objects.usable_by(user).in_use().exclude(task=WEIGHTS).select_related("model")
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
+    @property
+    def advanced(self) -> list[forms.BoundField]:
+        """Fields of the folded part."""
+        return [self["max_batch"], self["max_delay_ms"]]
+
     def submission(self) -> dict[str, Any]:
         """Arguments of `endpoints.create`."""
         names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms", "share_process")
@@ -109,29 +114,25 @@ class ServiceEditForm(forms.Form):
 
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Access"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
-    share_process = forms.BooleanField(
-        label=_("Share a process with my other endpoints"), required=False, help_text=_("Applies from the next start.")
-    )
+    share_process = forms.BooleanField(label=_("Share a process with my other endpoints"), required=False)
     per_minute = _limit(
         "per_minute",
         _("Requests per minute and client"),
-        _("0: unlimited. An API key can have its own limit. Applies immediately."),
+        _("0: unlimited. An API key can have its own limit."),
     )
-    max_body_mib = _limit("max_body_mib", _("Maximum request size"), _("Applies from the next start."))
-    request_batch = _limit("request_batch", _("Images per request"), _("Applies from the next start."))
-    max_answer_mib = _limit("max_answer_mib", _("Maximum response size"), _("Applies from the next start."))
-    keep_percent = _limit(
-        "keep_percent", _("Randomly sampled images"), _("Applies from the next start. 0: none. Inform your callers.")
-    )
+    max_body_mib = _limit("max_body_mib", _("Maximum request size"), "")
+    request_batch = _limit("request_batch", _("Images per request"), "")
+    max_answer_mib = _limit("max_answer_mib", _("Maximum response size"), "")
+    keep_percent = _limit("keep_percent", _("Randomly sampled images"), _("0: none. Inform your callers."))
     keep_below = _limit(
         "keep_below",
         _("Images stored if the confidence is below this value"),
-        _("Applies from the next start. 0: none."),
+        _("0: none."),
     )
     keep_differing = _limit(
         "keep_differing",
         _("Images stored if two models disagree"),
-        _("For requests copied to another model. 100: any difference. 0: none. Applies immediately."),
+        _("For requests copied to another model. 100: any difference. 0: none."),
     )
     keep_days = _limit(
         "keep_days", _("Days until stored images are deleted"), _("If they were not made into a dataset.")
@@ -150,9 +151,7 @@ class ServiceEditForm(forms.Form):
         _("Another replica is started when the p95 wait time is longer."),
     )
     idle_minutes = _limit("idle_minutes", _("Idle minutes"), _("Until it scales to zero, if the minimum is 0."))
-    deadline_s = _limit(
-        "deadline_s", _("Maximum response time"), _("Applies from the next start. A client can request less.")
-    )
+    deadline_s = _limit("deadline_s", _("Maximum response time"), _("A client can request less."))
 
     def change(self) -> dict[str, Any]:
         """Return the arguments of `endpoints.edit`; limits that were not sent are unchanged."""

@@ -24,6 +24,7 @@ SERVICE = {
         ),
         what=labelled("what", lambda code: LOOKS.get(code, code)),
     ),
+    "draft": Wording(_("Draft from wrong predictions of %(name)s")),
     "deleted": _("This endpoint was deleted."),
     "parted_crash": _("%(service)s left the shared process: it crashed twice in a row while %(model)s was running."),
     "parted_load": _("%(service)s left the shared process: %(model)s could not be loaded there."),

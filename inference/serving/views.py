@@ -23,12 +23,13 @@ from inference.evaluation.thresholds import BestScore
 from inference.kit.task_kinds import TASKS
 from inference.registry import class_colors
 from inference.registry.models import ModelVersion
-from inference.serving import endpoints, host_assignment, model_swaps, withdrawal
+from inference.serving import endpoints, host_assignment, model_swaps, tabs, withdrawal
 from inference.serving.addresses import is_shared
 from inference.serving.filters import ServiceFilters
 from inference.serving.forms import ServiceEditForm, ServiceForm, ServiceModelForm
 from inference.serving.limits import limits_of
 from inference.serving.models import Service
+from inference.serving.traffic import statistics
 from inference.serving.traffic import views as traffic
 from workers.scheduling import preview
 
@@ -52,7 +53,20 @@ class ServicePages(ObjectPages[Service]):
         Column(_("State"), "{% state_chip row.state %}", css="nowrap"),
         Column(_("Model"), "row.model_name"),
         Column(_("Address"), template="inference/_service_address.html", css="mono small nowrap"),
-        Column(_("Running"), "row.running|duration", kind="num", css="nowrap"),
+        Column(
+            _("Running"), "{% if row.is_up %}{{ row.running|duration }}{% else %}–{% endif %}", kind="num", css="nowrap"
+        ),
+        Column(
+            _("Requests (24 h)"),
+            "{% if row.figures %}{{ row.figures.requests|count }}{% else %}–{% endif %}",
+            kind="num",
+        ),
+        Column(
+            _("p95 (24 h)"),
+            "{% if row.figures.p95_ms %}{{ row.figures.p95_ms|floatformat:1 }} ms{% else %}–{% endif %}",
+            kind="num",
+            css="nowrap",
+        ),
         Column(_("Owner"), "row.owner", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         Column(_("Actions"), template="inference/_service_buttons.html", kind="actions"),
@@ -77,8 +91,11 @@ class ServicePages(ObjectPages[Service]):
     detail_template, live_template = "inference/service_detail.html", "inference/_service_head.html"
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        sees_all = request.user.sees_everything
+        figures = statistics.of_day([row for row in rows if sees_all or row.owner_id == request.user.pk])
         for service in rows:
             model_swaps.refresh(service)
+            service.figures = figures.get(service.pk)
         return {"origin": _origin(request), "refresh_s": request.user.refresh_s or 5}
 
     def details(self, request: SignedInRequest, row: Service, is_own: bool) -> dict[str, Any]:
@@ -88,15 +105,13 @@ class ServicePages(ObjectPages[Service]):
         best = thresholds.for_version(version, by=request.user) if version else None
         score = _score_percent(version, best) if version else 0
         return {
-            "service": service,
+            **tabs.context(service, request.user, "service-detail", is_own=is_own),
             "version": version,
             "task_pages": TASKS[version.task].pages if version and version.can_be_evaluated else None,
             "class_colors": json.dumps(class_colors.for_model(version)) if version else "",
             "withdrawn": withdrawal.why_not(service),
             "address": _origin(request) + service.url,
-            "own": is_own,
             "may_manage": request.user.can(Action.SERVICES_MANAGE),
-            "samples_waiting": service.samples.filter(dataset=None).count() if is_own else 0,
             "may_call": request.user.can(Action.SERVICES_CALL),
             "score_percent": score or 30,
             "best_score": best,
@@ -108,9 +123,10 @@ class ServicePages(ObjectPages[Service]):
         }
 
     def form(self, request: SignedInRequest, row: Service | None = None) -> ServiceForm | ServiceEditForm:
-        """The form of a new service, where `?model_version=` fills in the model, or of the settings of one."""
+        """The form of a new service, for `?model_version=` or `?model=`, or of the settings of one."""
         if row is None:
-            initial = {"model_version": request.GET.get("model_version")}
+            newest = ModelVersion.objects.visible_to(request.user).newest_of(request.GET.get("model", ""))
+            initial = {"model_version": request.GET.get("model_version", newest)}
             return ServiceForm(request.POST or None, user=request.user, initial=initial)
         settings = {"description": row.description, "visibility": row.visibility, **limits_of(row)}
         return ServiceEditForm(request.POST or None, initial=settings | {"share_process": host_assignment.wants(row)})

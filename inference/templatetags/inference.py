@@ -9,13 +9,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import markdown
-from inference.evaluation import metric_labels, notes
+from inference.evaluation import notes
 from inference.evaluation import script_metrics as script_figures
 from inference.evaluation.models import SPLIT_LABELS, Evaluation
-from inference.registry import task_labels
+from inference.registry import metric_labels, task_labels
 from inference.registry.task_labels import NONE
 from inference.registry.training_data import AUTO
 from training.catalog import param_labels
+from training.catalog.key_metrics import KeyMetric
 from training.catalog.metric_labels import word
 from workers.core.models import Job
 from workers.jobs import summaries
@@ -51,19 +52,19 @@ def split_word(split: str) -> Any:
 
 
 @register.filter
-def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
-    """The main figure, for lists."""
-    return metric_labels.headline(task or "", metrics or {})
+def key_metric(metrics: dict[str, Any] | None, task: str | None) -> KeyMetric | None:
+    """The metric that rates a model, for lists."""
+    return metric_labels.key_metric(task or "", metrics or {})
 
 
 @register.filter
-def evaluation_headline(evaluation: Evaluation) -> str:
-    """Return the main metric of an evaluation, for lists: of a custom script that of its task, else its first."""
-    headline = metric_labels.headline(evaluation.task, evaluation.metrics)
-    if headline or not evaluation.is_scripted:
-        return headline
+def evaluation_metric(evaluation: Evaluation) -> KeyMetric | None:
+    """Return the key metric of an evaluation, for lists: of a custom script that of its task, else its first."""
+    metric = metric_labels.key_metric(evaluation.task, evaluation.metrics)
+    if metric or not evaluation.is_scripted:
+        return metric
     first = next(iter(script_figures.flat(evaluation.script.figures).items()), None)
-    return f"{first[0]} {script_figures.format_number(first[1])}" if first else ""
+    return KeyMetric(*first) if first else None
 
 
 @register.filter

@@ -17,26 +17,41 @@ from inference.registry.models import ModelVersion
 from inference.video import analyses, streams, zones
 from inference.video.models import VideoFile
 
+SOURCES = [("file", _("Upload a file")), ("video", _("Uploaded video")), ("url", _("Stream"))]
+MISSING = {
+    "file": _("Choose a video file."),
+    "video": _("Choose an uploaded video."),
+    "url": _("Enter a stream address."),
+}
+
+
+class VideoFileForm(forms.Form):
+    """A video to upload."""
+
+    file = forms.FileField(label=_("Video file"), help_text=_("MP4, MOV, MKV, WebM, AVI, MPEG and others."))
+
 
 class VideoForm(ModelJobForm):
     """Model, source, what is counted, and resources."""
 
+    required_where_shown = ("video", "file", "url")
     model_version = ModelVersionChoice(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a detector")
     )
+    source = forms.ChoiceField(label=_("Source"), choices=SOURCES, required=False, widget=forms.RadioSelect)
     video = forms.ModelChoiceField(
-        label=_("Video"),
+        label=_("Uploaded video"),
         queryset=VideoFile.objects.none(),
         required=False,
-        empty_label=_("Upload new"),
+        empty_label="–",
     )
     file = forms.FileField(
-        label=_("File"),
+        label=_("Video file"),
         required=False,
         help_text=_("MP4, MOV, MKV, WebM, AVI, MPEG and others. Opened in the sandbox of a job."),
     )
     url = forms.CharField(
-        label=_("Or a stream address"),
+        label=_("Stream address"),
         required=False,
         max_length=streams.MAX_LENGTH,
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "rtsp://", "autocomplete": "off"}),
@@ -100,15 +115,19 @@ class VideoForm(ModelJobForm):
     )
     name = name_field(_("Leave empty to derive it from the video."))
 
-    MAIN = ("model_version", "video", "file", "url")
+    MAIN = ("model_version", "source", "file", "video", "url")
     ADVANCED = ("classes", "min_score", "places", "film", "max_rate", "interval_s", "still_s", "webhook_url", "name")
-    more_title = _("Classes and counting, video, webhook")
+    more_title = _("Advanced")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         models = ModelVersion.objects.usable_by(user).filter(task__in=analyses.WATCHING).in_use()
         offer(models.select_related("model"), self.fields["model_version"])
-        offer(VideoFile.objects.usable_by(user), self.fields["video"])
+        videos = VideoFile.objects.usable_by(user)
+        offer(videos, self.fields["video"])
+        if not videos.exists():
+            self.fields["source"].choices = [choice for choice in SOURCES if choice[0] != "video"]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["source"].initial = "video" if self.initial.get("video") else "file"
 
     def clean_classes(self) -> list[str]:
         return [name for part in self.cleaned_data["classes"].split(",") if (name := part.strip())]
@@ -128,12 +147,17 @@ class VideoForm(ModelJobForm):
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
+        source = values.get("source")
+        if source:
+            for name in MISSING.keys() - {source}:  # hidden fields keep what was entered before
+                values[name] = "" if name == "url" else None
+                self.errors.pop(name, None)
+            if not values.get(source) and source not in self.errors:
+                self.add_error(source, MISSING[source])
+            return values
         chosen = [name for name in ("video", "file", "url") if values.get(name)]
         if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
-            # where no source is given, no single field is wrong
-            self.add_error(
-                "file" if chosen else None, _("Choose a video, upload one, or enter a stream address: exactly one.")
-            )
+            self.add_error("source", _("Choose a video, upload one, or enter a stream address: exactly one."))
         return values
 
     def submission(self) -> dict[str, Any]:

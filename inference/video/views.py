@@ -20,7 +20,7 @@ from inference.evaluation.jobs.pages import CREATED, MODEL, NAME, OWNER, STATE, 
 from inference.registry.uploads import on_disk
 from inference.video import analyses, files, presentation, results
 from inference.video.filters import VideoFileFilters, VideoFilters
-from inference.video.forms import VideoForm
+from inference.video.forms import VideoFileForm, VideoForm
 from inference.video.models import VideoAnalysis, VideoFile
 from inference.video.watcher import pyav
 
@@ -47,7 +47,7 @@ class VideoPages(ModelJobPages[VideoAnalysis]):
     filter_label, no_match_text = _("Filter videos"), _("No video matches.")
     empty_text = _("No videos yet. Upload one and choose a detector to track objects.")
     new_title, list_template = _("Analyze video"), "inference/video_list.html"
-    form_lead = _("Detects and tracks objects in each frame, reports events and draws them.")
+    form_lead = _("Tracks objects, counts them in lines and zones, and reports events.")
     form_template = "inference/video_new.html"
     detail_template, live_template = "inference/video_detail.html", "inference/_video_counts.html"
 
@@ -109,17 +109,17 @@ class VideoPages(ModelJobPages[VideoAnalysis]):
 
 
 class VideoFilePages(ObjectPages[VideoFile]):
-    """Uploaded videos: the list, and their end."""
+    """Uploaded videos: the list, the upload, and their end."""
 
-    model, filters = VideoFile, VideoFileFilters
+    model, filters, form_class = VideoFile, VideoFileFilters, VideoFileForm
     namespace, basename, path = "inference", "video-file", "videos/files/"
     view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
     table = Table(
         Column(_("Name"), "row.name", sort="name", css="main-cell"),
-        Column(_("Size"), "row.size_bytes|filesizeformat", sort="size", kind="num"),
+        Column(_("Size"), "row.size_bytes|bytes", sort="size", kind="num"),
         Column(_("Owner"), "row.owner", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
-        Column(_("Actions"), template="inference/_video_file_buttons.html", kind="actions", css="nowrap"),
+        Column(_("Actions"), template="inference/_video_file_buttons.html", kind="actions"),
         bulk=(
             bulk.delete(
                 "/api/v1/video-files/0/", _("Analyses of these videos are kept."), needs=Action.EVALUATIONS_SUBMIT
@@ -129,8 +129,17 @@ class VideoFilePages(ObjectPages[VideoFile]):
     region, art, confirms_name = "video-files", "video", False
     title, lead = _("Uploaded videos"), _("Videos are kept until they are deleted, so that they can be analyzed again.")
     filter_label, no_match_text = _("Filter videos"), _("No video matches.")
-    empty_text = _("No videos yet. Upload a video when you start an analysis.")
+    empty_text = _("No videos yet. Upload one to analyze it with a detector.")
+    new_title = save_label = _("Upload video")
+    new_icon = "upload"
     list_template = "inference/video_file_list.html"
+
+    def form(self, request: SignedInRequest, row: VideoFile | None = None) -> VideoFileForm:
+        return VideoFileForm(request.POST, request.FILES) if request.method == "POST" else VideoFileForm()
+
+    def create(self, request: SignedInRequest, form: VideoFileForm) -> VideoFile:
+        with on_disk(form.cleaned_data["file"]) as (source, filename):
+            return files.store(user=request.user, source=source, filename=filename)
 
     def remove(self, request: SignedInRequest, row: VideoFile) -> None:
         files.delete(video=row)

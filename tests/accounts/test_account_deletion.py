@@ -59,12 +59,22 @@ def test_account_deletion_signs_out_and_removes_personal_facts(as_olga, alice, a
     assert "alice" not in {p.username for p in as_olga.get("/people/").context["page"].rows}
 
 
-def test_account_deletion_needs_the_name_and_a_new_owner(as_olga, alice):
+def test_account_deletion_needs_the_name_and_a_new_owner(as_olga, alice, things):
     for sent in ({"then": "keep", "confirm": "bob"}, {"then": "give", "taker": "", "confirm": "alice"}):
         assert as_olga.post(f"/people/{alice.pk}/delete/", sent).status_code == 422
 
     alice.refresh_from_db()
     assert alice.is_active
+
+
+def test_account_deletion_asks_for_no_new_owner_where_nothing_is_owned(as_olga, alice):
+    fields = as_olga.get(f"/people/{alice.pk}/delete/").context["form"].fields
+
+    answer = as_olga.post(f"/people/{alice.pk}/delete/", {"confirm": "alice"})
+
+    alice.refresh_from_db()
+    assert list(fields) == ["confirm"]
+    assert (answer.status_code, alice.is_active) == (302, False)
 
 
 def test_c06_account_deletion_refuses_the_first_administrator_and_oneself(olga, alice, as_olga):

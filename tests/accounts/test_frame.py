@@ -171,12 +171,12 @@ def test_top_bar_counts_cpu_slots_where_there_are_no_cards_and_says_what_they_ar
     node.devices.update(capacity=16)
     as_many = glance(alice)
 
-    assert said.free_words == "4 / 4 CPU slots"
+    assert said.free_words == "4 of 4 CPU slots free"
     assert said.sentence == (
         "4 of 4 CPU slots free; this cluster has no GPUs. A job uses one CPU slot per requested core. "
         "2 cores are offered as 4 slots, because few jobs keep a core busy all the time."
     )
-    assert chinese.free_words == "4 / 4 个 CPU 槽位"
+    assert chinese.free_words == "4 个 CPU 槽位中 4 个空闲"
     assert "2 个核提供 4 个槽位" in chinese.sentence
     assert as_many.sentence.endswith("Slots offered for 2 cores: 2.")
 
@@ -189,7 +189,7 @@ def test_top_bar_and_overview_say_that_no_machine_has_joined_and_lead_on_who_may
         assert page.count("No node has joined yet. Jobs are queued until the first one joins.") > 1
         assert "0 / 0" not in page
     join = 'href="/cluster/join/"'
-    assert (olga.count(join), alice.count(join)) == (2, 0)
+    assert (olga.count(join), alice.count(join)) == (3, 0)
 
 
 def test_top_bar_says_that_no_machine_is_up_rather_than_that_none_is_free(alice):

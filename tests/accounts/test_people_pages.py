@@ -6,7 +6,16 @@ import pytest
 from django.test import RequestFactory
 from django.utils.timezone import now
 
-from accounts.access.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, SYSTEM_ADMIN, USER, Action
+from accounts.access.permissions import (
+    AI_PLATFORM,
+    ANNOTATION_PLATFORM,
+    ANNOTATOR,
+    EVERYONE,
+    SYSTEM_ADMIN,
+    USER,
+    Action,
+    grouped_actions,
+)
 from accounts.models import Role, User, UserGroup
 from accounts.presentation.orders import GROUPS, PEOPLE, ROLES
 from accounts.services import roles
@@ -53,7 +62,8 @@ def test_c05_new_role_offers_and_grants_no_more_than_its_creator_has(db):
     answer = client.post(path, {"name": "mine", "set": "own", "actions": ["tasks.manage"]})
 
     assert [value for value, _words in offered["set"].choices] == ["own"]
-    assert [value for value, _words in offered["actions"].choices] == ["people.manage"]
+    groups = [(str(label), [value for value, _words in own]) for label, own in offered["actions"].choices]
+    assert groups == [("Admin", ["people.manage"])]
     assert answer.status_code == 422
     assert not Role.objects.filter(name="mine").exists()
 
@@ -90,6 +100,24 @@ def test_person_page_says_where_each_right_comes_from(as_olga, bob):
 
     assert rights[Action.MODELS_VIEW] == ["User", "viewer through group lab"]
     assert rights[Action.TRAINING_VIEW] == ["User"]
+
+
+def test_every_action_is_in_one_group_and_pages_show_the_groups(as_olga, bob):
+    listed = [action for _label, own in grouped_actions(Action) for action in own]
+    assert sorted(listed) == sorted(Action)
+    for path in (f"/people/roles/{role().pk}/", f"/people/{bob.pk}/", "/people/roles/new/"):
+        page = as_olga.get(path).content.decode()
+        assert all(f">{label}</" in page for label in ("Data", "Annotation", "Training", "Models", "Deploy")), path
+
+
+def test_pages_say_that_a_role_starts_no_jobs(as_olga, bob, cluster):
+    hint = "This role starts no jobs and needs no cluster."
+    pages = (f"/people/{bob.pk}/", f"/clusters/{cluster.pk}/members/")
+    clusters = [as_olga.get(path).content.decode() for path in pages]
+    bob.roles.set([role(ANNOTATOR)])
+    annotator = [as_olga.get(path).content.decode() for path in pages]
+
+    assert [hint in page for page in (*clusters, *annotator)] == [False, False, True, True]
 
 
 def test_url_of_the_former_console_leads_to_the_users(as_olga, as_alice):

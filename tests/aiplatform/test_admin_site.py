@@ -9,6 +9,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
+from django.utils import translation
 
 from accounts.models import User
 from aiplatform.lib import plurals
@@ -39,7 +40,17 @@ def test_models_of_the_platform_have_correct_plurals():
     names = {str(model._meta.verbose_name_plural) for model in admin.site._registry}
 
     assert wrong == {}
-    assert {"pushes", "audit entries", "alarm addresses", "API tokens", "training defaults"} <= names
+    assert {"exports", "audit entries", "alert recipients", "API tokens", "training defaults"} <= names
+
+
+def test_models_of_the_admin_site_have_chinese_names():
+    with translation.override("zh-hans"):
+        names = {
+            model._meta.label: (str(model._meta.verbose_name), str(model._meta.verbose_name_plural))
+            for model in admin.site._registry
+        }
+
+    assert {label: pair for label, pair in names.items() if any(name.isascii() for name in pair)} == {}
 
 
 def test_admin_site_uses_the_colours_of_the_platform():
@@ -63,5 +74,5 @@ def test_admin_site_follows_the_theme_of_its_reader(olga, as_olga):
     assert "x-data=\"theme('dark')\"" in pages["dark"]
     assert "x-data=\"theme('light')\"" in pages["light"]
     assert 'x-data="theme()"' in pages[""]
-    assert "Pushes" in pages[""]
+    assert "Export targets" in pages[""]
     assert "base/admin" in pages[""]

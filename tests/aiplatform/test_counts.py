@@ -141,6 +141,8 @@ def test_texts_that_count_things_have_a_form_for_one():
     assert sorted(lone) == [
         "%(count)s images are named %(name)s: %(places)s. The reference is ambiguous, so none was used.",  # same
         "%(count)s images are named %(name)s; the one nearest to the file was used: %(image)s.",  # two at least
+        "%(n)s images compared with %(before)s training images of %(data)s",  # a hundred at least, else "collecting"
+        "%(n)s images compared with the first %(before)s images received",  # same
         "CPU, %(n)s cores",  # its one is “CPU, 1 core”
         "The archive contains %(count)s entries; the limit is %(limit)s.",  # more than that limit
         "The folder contains %(count)s images; a batch prediction processes at most %(most)s. Choose a part of it.",

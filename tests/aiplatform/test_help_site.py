@@ -259,6 +259,13 @@ def test_settings_page_has_every_variable_and_no_value_of_this_installation():
     assert str(env.BASE_DIR) not in page
 
 
+def test_search_ranks_pages_before_sections_of_others(help_folder):
+    index = json.loads((help_folder / site.CURRENT / "search/search_index.json").read_text())
+    boosts = {"#" in entry["location"]: entry.get("boost", 1) for entry in index["docs"]}
+
+    assert boosts[False] > boosts[True]
+
+
 def test_search_index_of_the_chinese_site_finds_single_characters(help_folder):
     index = json.loads((help_folder / site.CURRENT / "zh/search/search_index.json").read_text())
     titles = [entry["title"].replace("\u200b", "") for entry in index["docs"]]

@@ -136,7 +136,7 @@ def test_result_has_its_key_metric_and_curve(alice, as_alice, cluster):
 
     (row,) = shown(as_alice)["results"]["rows"]
 
-    assert (row.metric, row.subject) == ("AP50 0.910", "cells v1")
+    assert (str(row.metric), row.subject) == ("AP50 · val 0.910", "cells v1")
     assert row.line == "2,22.0 48,12.0 94,2.0"
 
 
@@ -154,8 +154,8 @@ def test_best_model_of_a_dataset_is_that_of_the_test_split(alice, cluster, tmp_p
     Evaluation.objects.filter(split="test").delete()
     (second,) = best_models(alice)["rows"]
 
-    assert "0.700" in best.metric
-    assert "0.800" in second.metric
+    assert best.metric.text == "0.700"
+    assert second.metric.text == "0.800"
 
 
 def test_registered_section_is_shown_to_those_with_its_action_only(as_alice, as_anna):
@@ -223,3 +223,35 @@ def test_registrations_wait_for_those_who_manage_people(as_olga, as_alice, bob):
 
     assert [(row["label"], row["row"].url) for row in rows] == [("Registration", "/people/?state=awaiting")]
     assert "approvals" not in shown(as_alice)
+
+
+def test_home_of_an_operator_shows_alerts_queue_and_nodes_of_all(olga, alice, as_olga, cluster):
+    training(alice, cluster, "running of alice", state="running")
+    training(alice, cluster, "failed of alice", state="failed", ended_at=now())
+    training(alice, cluster, "failed long ago", state="failed", ended_at=now() - timedelta(days=2))
+    node = Node.objects.create(
+        name="n1", state=Node.State.LIVE, heartbeat_at=now(),
+        facts={"cpu_percent": 95, "memory_used_mib": 512, "memory_total_mib": 1024,
+               "disk_free_bytes": 25, "disk_total_bytes": 100},
+    )  # fmt: skip
+
+    sections = shown(as_olga)
+    page = as_olga.get("/").content.decode()
+
+    assert not {"guide", "cluster"} & set(sections)
+    assert {str(row["label"]): row["count"] for row in sections["counts"]["counts"]} == {
+        "Active alerts": 0, "Running jobs": 1, "Queued jobs": 0, "Failed in 24 hours": 1, "Live nodes": 1,
+    }  # fmt: skip
+    (row,) = sections["nodes"]["rows"]
+    assert [use["percent"] for use in row["uses"]] == [None, 95, 50, 75]
+    assert f'href="/cluster/nodes/{node.pk}/"' in page
+    assert "running of alice" in page
+    assert [row["job"].name for row in sections["ended"]["rows"]] == ["failed long ago", "failed of alice"]
+
+
+def test_first_user_of_a_platform_has_the_guide_although_an_operator(olga, as_olga):
+    from accounts.models import User
+
+    User.objects.exclude(pk=olga.pk).update(is_active=False)
+
+    assert "guide" in shown(as_olga)

@@ -155,6 +155,20 @@ def test_title_heading_and_crumb_of_a_tab_are_its_name_and_its_strip_is_drawn(as
     assert different == {}
 
 
+def test_crumbs_of_a_tab_name_its_entry_once(as_olga):
+    labels = {entry.key: str(entry.label) for entry in navigation.all_entries()}
+    wrong = {}
+    for tab in navigation.all_tabs():
+        if tab.path == "/":
+            continue
+        crumbs = re.search(r'<nav class="crumbs".*?</nav>', as_olga.get(tab.path).content.decode(), re.DOTALL)[0]
+        found = [unescape(text).strip() for text in re.findall(r"<(?:a|span)\b[^>]*>(.*?)</(?:a|span)>", crumbs)]
+        if found != list(dict.fromkeys([labels[tab.entry], str(tab.label)])):
+            wrong[tab.path] = found
+
+    assert wrong == {}
+
+
 def test_crumbs_of_all_pages_call_a_list_by_the_name_of_its_tab():
     names = {tab.path: str(tab.label) for tab in navigation.all_tabs()}
     wrong = []

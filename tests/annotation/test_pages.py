@@ -46,6 +46,15 @@ def test_annotation_pages_all_open_for_the_owner(as_alice, work):
     assert as_alice.get("/annotation/projects/new/").status_code == 200
 
 
+def test_project_page_sums_the_progress_of_its_datasets(as_alice, work):
+    other = make.annotation_set(work.project.owner, of=work.project, name="other")
+    ImageTask.objects.filter(set=work, number=1).update(state=ImageTask.State.SUBMITTED)
+
+    shown = as_alice.get(pages(work)["project"]).context["total"]
+
+    assert shown == {"done": 1, "total": work.tasks.count() + other.tasks.count()}
+
+
 def test_annotation_pages_let_a_member_annotate_and_change_nothing(as_anna, work):
     found = {name: as_anna.get(url).status_code for name, url in pages(work).items()}
 

@@ -187,7 +187,7 @@ def test_new_task_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path)
     assert 'id="threshold"' not in page
     assert "evaluation.js" not in page
     assert f"{images[0]['said']} of 5" in gallery
-    assert f"MAE {figure:.3f}" in listed
+    assert f'{figure:.3f}<div class="small muted">MAE</div>' in listed
 
 
 def test_new_task_evaluation_refuses_other_data(model, alice, labels):

@@ -146,13 +146,10 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     person.begin("project")
     person.click(page.get_by_role("link", name=re.compile("^Annotate")).first)
     person.write(page.get_by_label("Classes"), ", ".join(classes))
-    person.click(page.get_by_role("button", name="Create project"))
+    person.click(page.get_by_role("button", name="Create and annotate"))
 
     person.begin("annotating")
-    start = page.get_by_role("link", name="Start annotating")
-    start.or_(page.locator("#annotator")).first.wait_for()
-    if start.count():
-        person.click(start)
+    page.locator("#annotator").wait_for()
     for _ in range(annotate):
         page.wait_for_selector("#annotator[data-open]:not([data-busy])")
         task = page.evaluate("annotator.desk.task.id")
@@ -183,7 +180,6 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     expect(over).to_be_visible(timeout=(minutes * 60 + 240) * 1000)
 
     person.begin("service")
-    person.click(page.get_by_role("link", name="View model").first)
     person.click(page.get_by_role("link", name="Create endpoint").first)
     person.click(page.get_by_role("button", name="Start", exact=True))
     page.locator("input[type=file]").wait_for(state="attached")

@@ -84,7 +84,7 @@ class Story(AtWork):
         page = self.alice
         page.goto("/pipelines/new/")
         page.locator("#id_name").fill("cells")
-        page.locator("main form button.btn-primary").click()
+        page.locator("main form button[name=template][value='']").click()
         page.wait_for_url(re.compile(r"/pipelines/\d+/edit/"))
         self.pipeline = int(re.findall(r"/pipelines/(\d+)/", page.url)[0])
         page.wait_for_selector("#pipeline-editor:not([data-busy])")

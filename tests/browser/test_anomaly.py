@@ -82,7 +82,7 @@ def test_evaluation_page_of_anomalies_shows_maps_and_opens_a_cell(
 ):
     page = open_as(alice, **look)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
-    page.locator(".judged").first.wait_for()
+    page.locator(".judged").first.wait_for(state="attached")
     shot(page, f"evaluation-anomaly-{'dark' if look else 'light'}")
     accessible(page)
     fits(page)

@@ -46,7 +46,7 @@ def test_evaluation_draws_objects_in_the_colors_of_their_classes(
     lines = (made.version.path / "manifest.jsonl").read_text().splitlines()
     Asset.objects.bulk_create(Asset(version=made.version, **json.loads(line)) for line in lines)
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
-    page.goto(f"/evaluations/{made.pk}/")
+    page.goto(f"/evaluations/{made.pk}/#images")
 
     page.locator("#gallery").scroll_into_view_if_needed()
     expect(page.locator("#gallery .legend-line circle").first).to_have_attribute("fill", PALETTE[0])

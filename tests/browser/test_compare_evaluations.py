@@ -64,6 +64,50 @@ def test_evaluations_are_chosen_in_the_list_and_compared(
     expect(page).to_have_url(re.compile("base="))
 
 
+def test_evaluations_of_different_splits_cannot_be_compared_in_the_list(open_as, alice, detections):
+    type(detections[0]).objects.filter(pk=detections[0].pk).update(split="val")
+    page = open_as(alice)
+    page.goto("/evaluations/")
+    act = page.locator("[data-bulk-code=compare]")
+
+    for box in page.locator("[data-select]").all():
+        box.check()
+
+    expect(act).to_be_disabled()
+    expect(act).to_have_attribute("title", "Select evaluations of the same task, dataset version and split.")
+
+
+def test_list_of_a_model_shows_its_evaluations_until_all_are_chosen(open_as, alice, detections, accessible, fits, shot):
+    model = detections[0].model_version.model
+    page = open_as(alice, width=390, height=844)
+    page.goto(f"/evaluations/?model={model.pk}")
+    choice = page.get_by_label("Model", exact=True)
+    rows = page.locator("#evaluations tbody tr")
+
+    expect(choice.locator("option:checked")).to_have_text(model.name)
+    expect(rows).to_have_count(1)
+    accessible(page)
+    fits(page)
+    shot(page, "evaluations-of-model")
+    choice.select_option(label="All models")
+    expect(rows).to_have_count(2)
+    page.goto(f"/conversions/?model={model.pk}")
+    accessible(page)
+    shot(page, "conversions-of-model")
+    page.locator("[data-filtered] .btn-primary").click()
+    expect(page.locator("[name=model_version]").first).to_have_value(str(detections[0].model_version_id))
+
+
+def test_compared_models_begin_with_metrics(open_as, alice, detections, accessible, fits, shot):
+    models = [row.model_version.model_id for row in detections]
+    page = open_as(alice, width=1440, height=900)
+    page.goto("/models/compare/?" + "&".join(f"model={pk}" for pk in models) + "&all=1")
+    accessible(page)
+    fits(page)
+    shot(page, "compare-models", full=True)
+    expect(page.get_by_role("row", name="Input size")).to_have_text(re.compile(r"\d+ × \d+"))
+
+
 def test_what_cannot_be_compared_says_why_and_leads_back(open_as, alice, detections, accessible):
     page = open_as(alice)
     page.watch.allow("status of 400")

@@ -29,6 +29,7 @@ def test_model_is_converted_and_a_variant_is_kept(
     page.locator("#id_version").select_option(str(data.pk))
     for box in page.locator("input[name=targets]").all():
         box.uncheck()
+    page.locator("details:has(#id_keep) > summary").click()
     page.locator("#id_keep").select_option("none")
     page.locator("#submit-form button.btn-primary").click()
     expect(page.locator("fieldset.has-error")).to_be_visible()

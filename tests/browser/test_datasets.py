@@ -74,6 +74,11 @@ def test_dataset_pages_lead_from_a_zip_to_the_gallery(open_as, alice, accessible
     page.wait_for_load_state("networkidle")
     accessible(page)
     shot(page, "datasets-image")
+    first = page.url
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(lambda url: url != first)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(first)
     page.goto("/datasets/")
     accessible(page)
     shot(page, "datasets-list")

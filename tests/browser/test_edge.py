@@ -110,5 +110,5 @@ def test_rule_is_set_pictures_come_and_a_dataset_is_made(
     shot(page, f"edge-hardware-{width}")
 
     page.goto(f"/edge/{group.pk}/samples/")
-    page.locator("main form.card button.btn-primary").click()
+    page.locator("main form.samples-form button.btn-primary").click()
     expect(page).to_have_url(re.compile(r"/datasets/"))

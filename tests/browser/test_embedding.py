@@ -51,7 +51,7 @@ def test_evaluation_page_of_an_embedder_shows_figures_and_opens_a_cell(
     made = judged.evaluation(alice, tmp_path, task="embedding")
     page = open_as(alice, width=width)
     page.goto(reverse("inference:evaluation-detail", args=[made.pk]))
-    page.locator(".judged").first.wait_for()
+    page.locator(".judged").first.wait_for(state="attached")
     shot(page, f"evaluation-neighbours-{width}")
     accessible(page)
     fits(page)

@@ -63,7 +63,12 @@ def test_ten_wrong_answers_go_from_the_page_into_an_annotated_dataset(
     fits(page)
     shot(page, f"samples-{width}")
     page.locator("#id_name").fill("back")
-    page.locator("main form.card button.btn-primary").click()
+    page.locator(".sample-check").first.check()
+    expect(page.locator(".samples-chosen")).to_be_visible()
+    shot(page, f"samples-chosen-{width}")
+    page.locator(".sample-check").first.uncheck()
+    expect(page.locator(".samples-chosen")).to_be_hidden()
+    page.locator("main form.samples-form button.btn-primary").click()
     expect(page).to_have_url(re.compile(r"/datasets/\d+/"))
     imports.run(Import.objects.get().pk)
 

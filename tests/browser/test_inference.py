@@ -41,6 +41,10 @@ def test_inference_pages_have_no_accessibility_violation(open_as, alice, accessi
     for name, args in (
         ("model-list", []),
         ("model-detail", [service.model_version.model_id]),
+        ("model-card", [service.model_version.model_id]),
+        ("model-rules", [service.model_version.model_id]),
+        ("model-rule-new", [service.model_version.model_id]),
+        ("model-compose", []),
         ("model-upload", []),
         ("evaluation-list", []),
         ("evaluation-new", []),
@@ -48,9 +52,12 @@ def test_inference_pages_have_no_accessibility_violation(open_as, alice, accessi
         ("service-list", []),
         ("service-new", []),
         ("service-detail", [service.pk]),
+        ("service-edit", [service.pk]),
     ):
         page.goto(reverse(f"inference:{name}", args=args))
         if name == "evaluation-detail":
+            accessible(page)
+            page.locator("[data-section-tabs] a[href='#images']").click()
             page.locator(".judged").first.wait_for()
         accessible(page)
 
@@ -59,8 +66,13 @@ def test_inference_pages_have_no_accessibility_violation(open_as, alice, accessi
 def test_inference_pages_fit_their_window(open_as, alice, fits, shot, service, evaluation, width):
     page = open_as(alice, width=width)
 
-    for name, pk in (("evaluation-detail", evaluation.pk), ("service-detail", service.pk)):
-        page.goto(reverse(f"inference:{name}", args=[pk]))
+    for name, args in (
+        ("evaluation-detail", [evaluation.pk]),
+        ("service-detail", [service.pk]),
+        ("service-edit", [service.pk]),
+        ("service-list", []),
+    ):
+        page.goto(reverse(f"inference:{name}", args=args))
         fits(page)
         shot(page, f"{name}-{width}")
 
@@ -122,7 +134,7 @@ def test_service_page_says_what_is_no_image(open_as, alice, service, tmp_path):
 def test_evaluation_page_moves_the_threshold_and_opens_a_cell(open_as, alice, shot, evaluation):
     page = open_as(alice)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
-    page.locator(".judged").first.wait_for()
+    page.locator("#confusion button").first.wait_for()
     shot(page, "evaluation")
     before = page.locator("[data-live=precision]").inner_text()
 
@@ -133,6 +145,7 @@ def test_evaluation_page_moves_the_threshold_and_opens_a_cell(open_as, alice, sh
     page.locator("#confusion button[class^=wrong]").first.click()
     shown = page.locator(".gallery-said")  # the slices, which load when they are seen, begin with the same words
     shown.get_by_text("Images where").wait_for()
+    assert page.url.endswith("#images")
     page.get_by_role("button", name="Show all").click()
     shown.get_by_text("Worst first").wait_for()
 
@@ -149,6 +162,7 @@ def test_evaluation_page_shows_classes_as_the_matrix_and_sorts_them_by_any_colum
     matrix = page.locator("#confusion tbody th").all_inner_texts()
 
     assert listed == [name for name in matrix if name != "background"]
+    page.locator("[data-section-tabs] a[href='#classes']").click()
     assert names.all_inner_texts() == listed
     page.locator("th[data-key=name] button").click()
 

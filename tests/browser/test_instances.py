@@ -62,7 +62,7 @@ def test_evaluation_page_of_instances_shows_outlines_and_follows_the_threshold(
     open_as, alice, accessible, fits, shot, evaluation, width, dark
 ):
     page = open_as(alice, dark=dark, width=width)
-    page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
+    page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]) + "#images")
     page.locator(".judged").first.wait_for()
     assert page.locator("path.box-truth").count() > 10
     shown = page.locator("path.box-answer:visible").count()

@@ -65,7 +65,7 @@ def test_evaluation_page_of_keypoints_shows_truth_and_answer(
 ):
     page = open_as(alice, dark=dark, width=width)
 
-    page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
+    page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]) + "#images")
 
     page.locator(".judged").first.wait_for()
     shot(page, f"evaluation-keypoints-{'dark' if dark else 'light'}")

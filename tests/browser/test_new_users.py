@@ -167,3 +167,16 @@ def test_new_group_and_new_role_are_accessible(open_as, olga, accessible, fits, 
     accessible(page)
     fits(page)
     shot(page, f"new{path.replace('/', '-')}")
+
+
+def test_role_without_jobs_needs_no_cluster(open_as, olga, cluster):
+    page = open_as(olga)
+    page.goto("/people/new/")
+    role, cell = page.get_by_label("Role 1", exact=True), page.get_by_label("Cluster 1", exact=True)
+
+    role.select_option("Annotator")
+    shut, shown = cell.is_disabled(), cell.input_value()
+    role.select_option("User")
+
+    assert (shut, shown) == (True, "")
+    assert (cell.is_disabled(), cell.input_value()) == (False, str(cluster.pk))

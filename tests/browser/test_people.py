@@ -229,6 +229,7 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     page.watch.allow("status of 422")
     page.goto("/people/file/")
     page.set_input_files("input[type=file]", table)
+    assert "people.csv" in page.locator("[data-drop-names]").inner_text()
     page.get_by_label("Annotator").check()
 
     page.get_by_role("button", name="Create accounts").click()
@@ -236,6 +237,7 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     page.get_by_text("The first line must name the columns").wait_for()
     assert page.get_by_text("Choose the file again").count() == 0
     assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "people.csv"
+    assert "people.csv" in page.locator("[data-drop-names]").inner_text()
     assert page.get_by_label("Annotator").is_checked()
     shot(page, "people-file-refused")
     table.write_text("username,nickname\nrosa,Rosa\n")

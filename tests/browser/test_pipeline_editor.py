@@ -67,6 +67,17 @@ def dot(page, step: str, side: str, port: str):
     return page.locator(f"{STEP.format(step)} .pl-dot[data-side={side}][data-port='{port}']")
 
 
+@pytest.mark.parametrize(("count", "is_whole"), [(20, True), (120, False)], ids=["template", "long"])
+def test_a_pipeline_as_long_as_a_template_opens_whole(drawn, shot, count, is_whole):
+    page = drawn(Drafts(spec=pipeline_page.long_spec(count)))
+    until(page, "editor.stage.cards.size && editor.stage.camera.width")
+    seen, box = page.evaluate("[editor.stage.camera.seen(), editor.stage.sizes.box(editor.graph.steps.keys())]")
+    shot(page, f"pipeline-opened-{count}")
+
+    inside = seen["left"] <= box["left"] and box["right"] <= seen["right"] and box["bottom"] <= seen["bottom"]
+    assert inside == is_whole
+
+
 def test_steps_are_dragged_linked_refused_and_offered_by_mouse(drawn):
     page = drawn(Drafts(spec={"format": 1, "steps": {}}))
     canvas = page.locator(".pl-canvas")

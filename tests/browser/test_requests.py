@@ -72,6 +72,39 @@ def test_template_and_array_pages_fit_and_are_accessible(
         shot(page, f"requests-{name}-{width}", full=True)
 
 
+def test_expert_page_marks_the_line_of_an_error_and_keeps_the_form(open_as, alice, machine):
+    page = open_as(alice)
+    page.goto("/expert/")
+    text = page.locator("textarea[name=text]")
+
+    text.fill("command: make\ncpus: lots\n")
+    expect(page.locator(".expert-gutter .is-wrong")).to_have_text("2")
+    page.get_by_role("button", name="Line 2").click()
+    assert text.evaluate("area => area.value.slice(area.selectionStart, area.selectionEnd)") == "cpus: lots"
+    text.fill("command: make\ncpus: [1\n")
+    expect(page.get_by_text("Invalid YAML")).to_be_visible()
+    expect(page.locator("#expert-form [name=command]")).to_have_value("make")
+
+
+def test_dependencies_are_found_by_name(open_as, alice, things):
+    page = open_as(alice)
+    page.goto(f"/jobs/{things['behind']}/follow/")
+    field = page.locator("[name=after_end]")
+
+    field.press_sequentially("fir")
+    expect(page.locator(".job-picker-list .found-hit:visible")).to_have_count(1)
+    field.press("ArrowDown")
+    field.press("Enter")
+    first = Dependency.objects.get().on_id
+    expect(field).to_have_value(f"{first}, ")
+    expect(page.locator(".job-picker", has=field)).to_contain_text(f"{first} first")
+    page.locator("[name=after]").fill("")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**/jobs/{things['behind']}/")
+
+    assert Dependency.objects.get().needs == Dependency.Needs.END
+
+
 def test_expert_page_form_and_text_follow_each_other(open_as, alice, machine):
     page = open_as(alice)
     page.goto("/expert/")

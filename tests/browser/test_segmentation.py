@@ -69,7 +69,7 @@ def test_evaluation_page_of_a_segmenter_shows_errors_and_opens_a_cell(
 ):
     page = open_as(alice, dark=dark)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
-    page.locator(".judged").first.wait_for()
+    page.locator(".judged").first.wait_for(state="attached")
     shot(page, f"evaluation-masks-{'dark' if dark else 'light'}")
     accessible(page)
 

@@ -15,6 +15,7 @@ def test_job_is_stopped_after_a_long_look_at_the_question(open_as, alice, cluste
     page.locator("#job-stop").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()  # Enter pressed at once stops nothing
 
     page.wait_for_timeout(11_000)  # pause: two refreshes of the header pass meanwhile
     dialog.get_by_role("button", name="Stop").click()

@@ -57,7 +57,7 @@ def test_evaluation_page_of_tags_begins_at_the_models_threshold_and_opens_a_cell
     made = judged.evaluation(alice, tmp_path, task="tagging")
     page = open_as(alice, **look)
     page.goto(reverse("inference:evaluation-detail", args=[made.pk]))
-    page.locator(".judged").first.wait_for()
+    page.locator(".judged").first.wait_for(state="attached")
     assert page.locator("#threshold-value").inner_text() == "0.50"
     shot(page, f"evaluation-tags-{look['width']}")
     accessible(page)

@@ -246,7 +246,7 @@ def test_training_list_filters_as_one_types_and_stops_a_job(open_as, alice, runn
 
 @pytest.fixture
 def with_a_model():
-    with publishers.ADDRESSES.temporarily(lambda training: "/models/", alone=True):
+    with publishers.RESULTS.temporarily(lambda training: publishers.Result("/models/"), alone=True):
         yield
 
 

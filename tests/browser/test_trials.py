@@ -45,7 +45,7 @@ def test_version_is_tried_its_figures_shown_and_rolled_back(
     shot(page, f"trial-{width}", full=True)
 
     page.goto(f"/services/{service.pk}/usage/")
-    expect(page.locator(".usage-chart rect")).to_have_count(24)
+    expect(page.locator("[data-usage-charts] .uplot")).to_have_count(2)
     accessible(page)
     fits(page)
     shot(page, f"usage-{width}", full=True)

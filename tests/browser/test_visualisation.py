@@ -31,12 +31,13 @@ def test_visualisation_views_are_drawn_accessible_and_fit(
 ):
     page = open_as(alice, width=width, height=900, dark=dark, language=language)
     page.goto(PAGE)
+    expect(page.locator("[data-view-runs]")).to_be_disabled()
     for box in page.locator("input[name=run]").all():
         box.check()
     accessible(page)
     fits(page)
     shot(page, f"visualisation-choose-{width}")
-    page.locator("form button.btn-primary").click()
+    page.locator("[data-view-runs]").click()
     page.wait_for_url("**run=*")
     asked = f"?run={two[0].pk}&run={two[1].pk}"
 

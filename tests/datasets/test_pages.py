@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import tarfile
 import zipfile
@@ -19,7 +20,7 @@ from datasets.services.orders import DATASETS
 from datasets.storage import dataset_paths
 from tests.cases import case_table
 from tests.datasets.helpers import imported, uploaded, zipped
-from tests.datasets.pictures import picture
+from tests.datasets.pictures import coco, picture
 from tests.factories import datasets as make
 from tests.factories import work
 
@@ -365,3 +366,15 @@ def test_dataset_admin_site_lists_open_for_operators(as_olga, version, olga):
 
     for table in ("dataset", "datasetversion", "import", "upload"):
         assert as_olga.get(f"/admin/datasets/{table}/").status_code == 200
+
+
+def test_page_of_an_image_names_its_objects_with_their_size(as_alice, alice):
+    document = coco(1, categories=[{"id": 7, "name": "<cell>"}])
+    row = imported(make.dataset(alice), zipped({"0.png": picture(), "annotations.json": json.dumps(document)}))
+    asset = row.version.assets.get()
+
+    page = as_alice.get(f"/datasets/images/{asset.pk}/").content.decode()
+
+    assert "10 × 12 px" in page
+    assert "&lt;cell&gt;</text>" in page
+    assert "<cell>" not in page

@@ -128,6 +128,19 @@ def test_split_page_shows_the_counts_and_makes_the_version(as_alice, as_bob, ali
     assert as_bob.get(where).status_code == 404
 
 
+def test_split_page_warns_of_splits_that_stay_empty(as_alice, alice):
+    version = make.version(make.dataset(alice), images=3)
+    where = f"/datasets/{version.dataset_id}/v1/split/"
+
+    some = as_alice.get(where, {"train": 98, "val": 1, "test": 1, "seed": 1, "group": ""})
+    wished = as_alice.get(where, {"train": 100, "val": 0, "test": 0, "seed": 1, "group": ""}).content.decode()
+
+    assert some.context["empty"] == ["val", "test"]
+    assert "val and test stay empty. Images of this version: 3." in some.content.decode()
+    assert "empty" not in wished
+    assert "groups of images" not in wished  # each image is a group of its own
+
+
 def test_split_by_api_previews_and_makes(api, alice):
     version = leaking(alice)
     where = f"/api/v1/versions/{version.pk}/split/"

@@ -49,6 +49,22 @@ def test_files_page_lists_and_leads_on(as_alice, home):
     assert "</html>" not in part
 
 
+def test_files_page_leaves_out_names_with_a_dot_unless_asked(as_alice, home):
+    (home / ".cache" / "inner").mkdir(parents=True)
+    bare = as_alice.get("/files/").content.decode()
+    (home / "notes.txt").write_text("x")
+
+    usual = as_alice.get("/files/").content.decode()
+    whole = as_alice.get("/files/", {"hidden": "1"}).content.decode()
+
+    assert "1 hidden file or folder" in bare
+    assert 'href="?hidden=1"' in bare
+    assert "notes.txt" in usual
+    assert ".cache" not in usual
+    assert "/files/?path=.cache&amp;hidden=1" in whole
+    assert "Modified" in whole
+
+
 def test_files_pages_are_closed_to_who_runs_no_jobs(client, anna):
     assert client.get("/files/").status_code == 302
     assert signed_in(anna).get("/files/").status_code == 403

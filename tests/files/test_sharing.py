@@ -121,7 +121,8 @@ def test_shared_pages_show_both_sides(files, alice, bob, share):
     mine = signed_in(alice)
     assert mine.post("/files/share/", {"path": "results"})["Location"] == f"/share/folder/{share}/"
     page = mine.get(f"/share/folder/{share}/").content.decode()
-    assert "Manage: also change" not in page
+    assert "See and download." in page
+    assert "Also change, delete and share it." not in page
     mine.post(f"/share/folder/{share}/", {"person": "bob", "level": "view"})
 
     assert "results" in mine.get("/files/shared/").content.decode()

@@ -197,6 +197,9 @@ def test_image_in_use_is_not_deleted_and_says_by_whom(api, as_alice, image, save
 def test_platforms_images_are_nobodys_to_delete(as_olga, machine, root):
     image = catalog.builtin("jupyter")
 
+    page = as_olga.get(f"/images/{image.pk}/").content.decode()
+    assert "Built in" in page
+    assert "Not built yet" not in page
     assert as_olga.delete(f"/api/v1/images/{image.pk}/").status_code == 403
     assert as_olga.post(f"/images/{image.pk}/delete/", {"confirm": "jupyter"}).status_code == 404
 
@@ -292,6 +295,9 @@ def test_failed_build_is_tried_again_by_page_and_api(as_alice, api, machine, roo
     same = api.post(f"/api/v1/images/{image.pk}/build/").json()
 
     assert ", which built the image, failed. See its log." in shown
+    assert f'href="/images/new/?like={image.pk}"' in shown
+    form = as_alice.get(f"/images/new/?like={image.pk}").context["form"]
+    assert [form[name].value() for name in ("name", "tag", "requirements")] == ["lab", "2", "ring"]
     assert same["state"] == "building"
     assert same["build_job"] != first.pk
 

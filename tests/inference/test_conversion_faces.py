@@ -5,6 +5,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from inference.conversion.models import Conversion
+from inference.templatetags import conversion as conversion_tags
 from tests.factories import models as factory
 from tests.inference import converted, judged
 
@@ -64,11 +65,11 @@ def test_conversion_pages(client, alice, bob, model, data):
 
     shown = client.get(page).content.decode()
     assert "INT8, calibrated" in shown
-    assert "Promote to a version" in shown
+    assert "Create version" in shown
     response = client.post(reverse("inference:conversion-keep", args=[conversion.pk, "int8"]))
     assert response.headers["Location"] == f"{reverse('inference:model-detail', args=[model.model_id])}?version=2"
     again = client.get(page).content.decode()
-    assert again.count("Promote to a version") == shown.count("Promote to a version") - 1
+    assert again.count("Create version") == shown.count("Create version") - 1
     assert ">v2</a>" in again
     assert "Measured during conversion" in client.get(response.headers["Location"]).content.decode()
     assert client.post(reverse("inference:conversion-keep", args=[conversion.pk, "fp32"])).status_code == 404
@@ -76,3 +77,8 @@ def test_conversion_pages(client, alice, bob, model, data):
     client.force_login(bob)
     assert client.get(page).status_code == 404
     assert client.post(reverse("inference:conversion-stop", args=[conversion.pk])).status_code == 404
+
+
+def test_ratios_state_which_side_is_better():
+    assert [conversion_tags.times_faster(1.5), conversion_tags.times_faster(0.5)] == ["1.50× faster", "2.00× slower"]
+    assert [conversion_tags.times_smaller(3), conversion_tags.times_smaller(0.8)] == ["3.00× smaller", "1.25× larger"]

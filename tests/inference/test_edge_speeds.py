@@ -132,7 +132,7 @@ def test_conversion_shows_its_variants_side_by_side_on_each_kind_of_hardware(gro
     shown = table.on_hardware(conversion)
     page = client.get(reverse("inference:conversion-detail", args=[conversion.pk])).content.decode()
 
-    assert shown["variants"] == ["Unchanged", "FP16"]
+    assert shown["variants"] == ["Original", "FP16"]
     assert [(row["kind"].hardware, row["devices"], row["ms"]) for row in shown["rows"]] == [
         ("Raspberry Pi 5", 1, [20.0, 11.0])
     ]

@@ -193,7 +193,8 @@ def test_evaluation_page_shows_an_embedder(alice, as_alice, tmp_path):
     assert "embedding_evaluation.js" in page
     assert 'id="like-classes"' in page
     assert gallery.count("nearest:") == 12
-    assert f"Recall@1 {made.metrics['recall_1']:.3f}" in listed
+    value = f"{made.metrics['recall_1']:.3f}"
+    assert f'{value}<div class="small muted">Recall@1</div>' in listed
 
 
 def test_service_page_shows_neighbours(alice, as_alice, tmp_path):

@@ -10,6 +10,8 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from aiplatform.lib.errors import Invalid
+from aiplatform.lib.wording import Message
+from annotation.models import AnnotationSet
 from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import imports
 from inference.serving import endpoints
@@ -56,8 +58,36 @@ def test_ten_wrong_answers_become_an_annotated_dataset(service, alice, name_of_c
     drawn = json.loads((version.path / "annotations.json").read_text())["annotations"]
     assert sorted(shape["bbox"] for shape in drawn) == [[number, 10, 20, 30] for number in range(10)]
     assert samples.waiting(service) == []
+    assert (version.is_draft, str(version.story)) == (True, "Draft from wrong predictions of demo")
     with pytest.raises(samples.NoSamples):
         samples.annotate(holder=service, name="again", by=alice)
+
+
+def test_draft_leads_to_annotation_in_one_request(client, service, alice, name_of_class):
+    samples.store(holder=service, picture=picture(1), answers=[answer(name_of_class, [1, 10, 20, 40])], by=alice)
+    version = imported(samples.annotate(holder=service, name="back", by=alice))
+    client.force_login(alice)
+
+    shown = client.get(reverse("datasets:detail", args=[version.dataset_id])).context["offers"][0]
+    answered = client.post(shown.url, shown.fields)
+
+    made = AnnotationSet.objects.get(source=version)
+    assert shown.name == "annotate"
+    assert answered.headers["Location"] == reverse("annotation:task-list", args=[made.project_id, made.pk])
+    assert (made.project.name, made.with_shapes) == ("back", True)
+    DatasetVersion.objects.filter(pk=version.pk).update(story=Message())
+    offered = client.get(reverse("datasets:detail", args=[version.dataset_id])).context["offers"]
+    assert [offer.fields for offer in offered if offer.name == "annotate"] == [{}]
+
+
+def test_chosen_pictures_alone_become_a_dataset(client, service, alice):
+    first, second = (samples.store(holder=service, picture=picture(number), by=alice) for number in (1, 2))
+    client.force_login(alice)
+
+    client.post(reverse("inference:service-samples", args=[service.pk]), {"name": "back", "samples": [second.pk]})
+
+    assert imported(Dataset.objects.get()).image_count == 1
+    assert samples.waiting(service) == [first]
 
 
 def test_answers_without_places_give_pictures_alone(service, alice):
@@ -210,12 +240,15 @@ def test_api_takes_feedback_of_callers_and_shows_it_to_the_owner_alone(service, 
 
 def test_pages_show_remove_and_annotate(client, service, alice, bob):
     first, second = (samples.store(holder=service, picture=picture(number), by=alice) for number in (1, 2))
+    ServiceSample.objects.filter(pk=first.pk).update(answers=[{"name": "red", "box": [10, 5, 40, 25]}, {"name": "odd"}])
     page = reverse("inference:service-samples", args=[service.pk])
     client.force_login(bob)
     shown = reverse("inference:service-sample", args=[service.pk, first.pk])
     assert {client.get(page).status_code, client.get(shown).status_code} == {404}
     client.force_login(alice)
-    assert "Annotate 2 images" in client.get(page).content.decode()
+    shown_page = client.get(page).content.decode()
+    assert "Annotate 2 images" in shown_page
+    assert shown_page.count('<rect x="10.0000" y="5.0000" width="30.0000" height="20.0000"') == 1
     answered = client.get(shown)
     assert b"".join(answered.streaming_content) == picture(1)
     assert answered["Content-Type"] == "image/png"
@@ -223,5 +256,6 @@ def test_pages_show_remove_and_annotate(client, service, alice, bob):
     assert client.post(remove).headers["Location"] == page
     assert client.post(remove).status_code == 404
     assert client.post(page, {"name": ""}).status_code == 422
-    assert "/datasets/" in client.post(page, {"name": "back"}).headers["Location"]
-    assert "No images are waiting" in client.get(page).content.decode()
+    progress = client.post(page, {"name": "back"}).headers["Location"]
+    assert progress == reverse("datasets:import", args=[Import.objects.get().dataset_id, Import.objects.get().pk])
+    assert "No wrong predictions reported" in client.get(page).content.decode()

@@ -134,3 +134,15 @@ def test_figures_have_the_names_of_the_manual_too(api, alice, made):
     assert results.manual_names("classification", {"accuracy": 0.5, "recall_5": 1, "f1": 1}) == {
         "Accuracy": 0.5, "Recall_5": 1.0,
     }  # fmt: skip
+
+
+def test_parts_of_the_page_are_tabs_in_the_order_of_the_questions(alice, as_alice, tmp_path):
+    made = judged.evaluation(alice, tmp_path)
+
+    html = as_alice.get(f"/evaluations/{made.pk}/").content.decode()
+
+    names = ["overview", "classes", "errors", "images", "slices", "calibration"]
+    assert [html.index(f'href="#{name}"') for name in names] == sorted(html.index(f'href="#{name}"') for name in names)
+    assert [html.count(f'id="part-{name}"') for name in names] == [1] * len(names)
+    assert html.index('id="threshold"') < html.index('href="#overview"')
+    assert 'href="#robustness"' not in html

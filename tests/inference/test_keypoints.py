@@ -256,7 +256,8 @@ def test_evaluation_page_shows_keypoints(alice, as_alice, tmp_path):
     assert "keypoints_evaluation.js" in page
     assert "<td>middle_of_red</td>" in page
     assert gallery.count('class="pose pose-dot pose-truth"') == 10
-    assert f"PCK@0.05 {made.metrics['pck05']:.3f}" in listed
+    value = f"{made.metrics['pck05']:.3f}"
+    assert f'{value}<div class="small muted">PCK@0.05</div>' in listed
 
 
 def test_service_page_lets_an_object_be_drawn(alice, as_alice, tmp_path):

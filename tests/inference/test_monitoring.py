@@ -19,7 +19,7 @@ from inference.serving import endpoints
 from inference.serving.feedback import samples
 from inference.serving.feedback.models import ServiceSample
 from inference.serving.kind import ServiceKind
-from inference.serving.monitoring import collection, notices, results, rollups
+from inference.serving.monitoring import collection, distributions, notices, results, rollups
 from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.server import baseline as program
 from tests.factories import datasets as dataset_factory
@@ -268,6 +268,44 @@ def test_job_counts_the_training_images_and_its_outputs_are_kept(service, learne
     assert (baseline.images, baseline.data_name) == (2, service.model_version.dataset_label)
 
 
+def test_page_states_one_result(service, alice, client):
+    client.force_login(alice)
+
+    def status():
+        page = client.get(reverse("inference:service-monitoring", args=[service.pk]))
+        return page.context["status"] | {"charts": len(page.context["rows"])}
+
+    assert status() == {"code": "idle", "hue": "info", "charts": 0}
+    counted(service, tally_of(40))
+    assert status()["code"] == "no_reference"
+    baseline = ModelBaseline.objects.create(
+        version=service.model_version, data_name="cells v1", images=300, tally=tally_of(300)
+    )
+    assert status() == {"code": "collecting", "hue": "info", "charts": 8}
+    assert (
+        "Collecting: 40 of 100 images"
+        in client.get(reverse("inference:service-monitoring", args=[service.pk])).content.decode()
+    )
+    counted(service, tally_of(200), hours_ago=1)
+    assert status()["code"] == "steady"
+    ModelBaseline.objects.filter(pk=baseline.pk).update(tally=tally_of(300, brightness=0.9))
+    assert (status()["code"], "Brightness" in status()["names"]) == ("other", True)
+
+
+def test_distributions_have_units_and_both_sides(service):
+    bright = next(
+        row for row in drift.compare(tally_of(300), tally_of(300, brightness=0.9)) if row.name == "brightness"
+    )
+
+    chart = distributions.chart(bright)
+
+    assert (chart.across_label, chart.up_label) == ("Brightness (%)", "Images (%)")
+    assert [key.text for key in chart.keys] == ["Period", "Reference"]
+    assert [tick.text for tick in chart.across] == ["0", "25", "50", "75", "100"]
+    assert chart.bars[9].title == "Period: 100.0 % · Reference: 0.0 %"
+    assert not distributions.chart(drift.compare(statistics.empty(), tally_of(9))[2]).lines
+
+
 def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, alice, bob, client):
     endpoints.edit(service=service, description="", visibility="public")
     counted(service, tally_of(300, classes=("one", "two")))
@@ -288,7 +326,9 @@ def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, a
     assert (content["images"], content["against"], content["drifts"][0]["change"]) == (300, "training", "other")
     assert content["drifts"][0]["bins"] == ["one", "two"]
     assert (content["looks"]["change"], content["looks"]["apart"]) == ("unknown", 0.0)
-    assert "Compare with the training images to see whether this may be due to chance." in shown
+    assert "Drift detected: Predicted classes" in shown
+    assert "Distance to the reference" in shown
+    assert "Expected by chance" not in shown  # nobody tried what chance gives
     made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
     assert (made.status_code, made.json()["act"]) == (202, "baseline")
     client.post(reverse("inference:service-baseline", args=[service.pk]))

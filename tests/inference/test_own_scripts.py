@@ -119,7 +119,7 @@ def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, clie
     assert "s3cret" not in json.dumps(content) + page + report
     assert [word for word in ("evaluate.py", "only metrics", "0.75") if word not in page] == []
     assert [word for word in ("recall", "only metrics") if word not in report] == []
-    assert "accuracy 0.750" in listed
+    assert '0.750<div class="small muted">accuracy</div>' in listed
     assert [response.status_code for response in refused] == [400] * 3
     assert "custom script" in refused[0].json()["errors"]["evaluation"][0]
 

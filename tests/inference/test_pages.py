@@ -334,15 +334,36 @@ def test_model_page_calls_the_figures_of_its_training_by_their_words(version, as
 
     html = as_alice.get(f"/models/{version.model_id}/").content.decode()
 
-    for word in ("AP on validation", "AP50 on validation: cell", "Accuracy on validation"):
+    for word in ("mAP · val", "AP50 · val by class", "Accuracy · val"):
         assert f">{word}<" in html, word
     assert "val/ap" not in html
 
 
-def test_model_page_links_the_lists_filtered_by_its_name(service, as_alice):
+def test_model_page_links_the_lists_filtered_by_the_model(service, as_alice, alice, tmp_path):
     model = service.model_version.model
+    other = factory.model_version(alice, tmp_path, name=f"{model.name} longer")
+    endpoints.create(user=alice, name="second", model_version=other)
     page = as_alice.get(reverse("inference:model-detail", args=[model.pk])).content.decode()
 
     for path in ("/evaluations/", "/conversions/", "/services/", "/edge/"):
-        assert f'href="{path}?q={model.name}"' in page
-    assert service.name in as_alice.get("/services/", {"q": model.name}).content.decode()
+        assert f'href="{path}?model={model.pk}"' in page
+    assert f'?model={model.pk}">Endpoints <span class="tab-count">1</span>' in page
+    assert f'?model={model.pk}">Conversions <span class="tab-count">0</span>' in page
+    listed = as_alice.get("/services/", {"model": model.pk})
+    assert [row.name for row in listed.context["page"].rows] == [service.name]
+    assert f'<option value="{model.pk}" selected>{model.name}</option>' in listed.content.decode()
+    empty = as_alice.get("/conversions/", {"model": model.pk}).content.decode()
+    assert "No conversions of this model." in empty
+    assert f'href="/conversions/new/?model={model.pk}"' in empty
+    for path in ("/evaluations/new/", "/services/new/"):
+        form = as_alice.get(path, {"model": model.pk}).context["form"]
+        assert form["model_version"].value() == service.model_version_id
+    assert (
+        "No conversions of this model."
+        not in as_alice.get("/conversions/", {"model": model.pk, "q": "x"}).content.decode()
+    )
+
+
+def test_list_filtered_by_a_model_does_not_name_one_that_a_reader_cannot_see(service, as_bob):
+    model = service.model_version.model
+    assert model.name not in as_bob.get("/services/", {"model": model.pk}).content.decode()

@@ -77,7 +77,7 @@ def test_rule_that_is_missed_gives_nothing_and_says_why(alice, version, data, as
     made = ended(version, data, alice, ap50=0.5)
 
     assert (champion(version), verdict_code(made)) == (None, "promotion.missed")
-    sentence = "Not promoted: ap50 is 0.5000; at least 0.99 is required."
+    sentence = "Not promoted: AP50 is 0.5000; at least 0.99 is required."
     assert sentence in as_alice.get(f"/models/{version.model_id}/rules/").content.decode()
     assert sentence in as_alice.get(f"/evaluations/{made.pk}/").content.decode()
 
@@ -194,3 +194,35 @@ def test_rules_are_made_and_removed_by_editors_on_page_and_api(as_alice, as_bob,
     left = PromotionRule.objects.get()
     assert as_alice.post(f"/models/{model}/rules/remove/", {"rule": left.pk}).status_code == 302
     assert not PromotionRule.objects.exists()
+
+
+def test_page_shows_the_label_of_the_metric_and_the_latest_result_of_a_rule(alice, as_alice, version, data):
+    rule(version, data, alice)
+    assert "No evaluation yet" in as_alice.get(f"/models/{version.model_id}/rules/").content.decode()
+
+    ended(version, data, alice, ap50=0.5)
+
+    html = as_alice.get(f"/models/{version.model_id}/rules/").content.decode()
+    assert "AP50 ≥ 0.1" in html
+    assert "No evaluation yet" not in html
+    assert "Promoted" in html
+
+
+def test_new_rule_offers_the_aliases_of_the_model(alice, as_alice, version):
+    aliases.assign(version=version, name="staging", by=alice)
+
+    page = as_alice.get(f"/models/{version.model_id}/rules/new/").content.decode()
+
+    assert '<datalist id="model-aliases"><option value="staging"></option></datalist>' in page
+    assert page.count('list="model-aliases"') == 2
+
+
+def test_new_rule_starts_with_the_data_of_the_newest_evaluation(alice, as_alice, version, data):
+    made = ended(version, data, alice)
+
+    form = as_alice.get(f"/models/{version.model_id}/rules/new/").context["form"]
+
+    assert form["version"].value() == data.pk
+    assert form["split"].value() == made.split
+    assert form.fields["metric"].choices[0] == ("ap50", "AP50")
+    assert "threshold" not in dict(form.fields["metric"].choices)

@@ -225,7 +225,8 @@ def test_evaluation_page_shows_a_segmenter(alice, as_alice, tmp_path):
     assert "<td>green</td>" in page
     assert gallery.count('class="error-map"') == 5
     assert "Images where red was predicted as background." in behind
-    assert f"mIoU {made.metrics['miou']:.3f}" in listed
+    value = f"{made.metrics['miou']:.3f}"
+    assert f'{value}<div class="small muted">mIoU</div>' in listed
 
 
 def test_service_page_draws_masks_with_a_slider_for_their_cover(alice, as_alice, tmp_path):

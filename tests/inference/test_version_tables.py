@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aiplatform.lib.errors import Invalid, NotFound
-from inference.registry import version_tables
+from inference.registry import version_labels, version_tables
 from inference.registry.models import ModelVersion, Stage
 from tests.factories import models as factory
 
@@ -65,6 +65,27 @@ def test_page_and_api_say_the_same_and_escape_what_models_say(api, as_alice, cli
     assert api.get(f"/api/v1/models/{three.pk}/comparison/?version=9").status_code == 404
     client.force_login(bob)
     assert client.get(f"/models/{three.pk}/all/").status_code == 404
+
+
+def test_lines_begin_with_metrics_and_mark_the_better_values(three):
+    versions, base = version_tables.select_versions(three, [])
+    for version in versions:
+        version.dataset_label = "cells"
+        version.metrics |= {"val/loss": 1.0 - version.number / 10, "epochs": version.number}
+        version.facts |= {"inputs": [{"name": "images", "shape": [1, 3, 128, 160]}]}
+        version.facts |= {"outputs": [{"name": "boxes", "shape": [1, 100, 4]}]}
+
+    lines = version_labels.lines(versions, base, everything=True)
+
+    best = {line.label: [is_best for _value, _change, is_best in line.cells] for line in lines}
+    assert best["ap50"] == [True, False]
+    assert best["Validation loss"] == [True, False]
+    assert best["Epochs completed"] == [False, False]
+    assert best["Size"] == [False, True]
+    assert [line.kind for line in lines].index("about") > [line.kind for line in lines].index("figure")
+    values = {line.label: [value for value, _change, _best in line.cells] for line in lines}
+    assert values["Input size (px)"] == ["160 × 128", "160 × 128"]
+    assert "boxes" not in str(values)
 
 
 def test_page_says_why_versions_cannot_be_compared(as_alice, three):

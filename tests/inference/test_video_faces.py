@@ -145,6 +145,22 @@ def test_video_pages(client, alice, bob, model, tmp_path):
     assert client.post(reverse("inference:video-file-delete", args=[analysis.video_id])).status_code == 404
 
 
+def test_form_takes_the_chosen_source_alone(client, alice, model, tmp_path):
+    client.force_login(alice)
+    page, uploaded = reverse("inference:video-new"), watched.video(alice, tmp_path, seconds=1)
+    sent = {"model_version": model.pk, "interval_s": "2", "cpus": "1", "gpus_per_node": "0"}
+    empty = {
+        source: client.post(page, sent | {"source": source}).context["form"].errors
+        for source in ("file", "video", "url")
+    }
+    made = client.post(page, sent | {"source": "video", "video": uploaded.pk, "url": "rtsp://left.over/live"})
+
+    assert {source: set(errors) for source, errors in empty.items()} == {name: {name} for name in empty}
+    assert made.status_code == 302
+    assert VideoAnalysis.objects.get().video == uploaded
+    assert set(client.post(page, sent).context["form"].errors) == {"source"}
+
+
 def test_each_event_reaches_the_webhook_once_and_again_where_it_does_not_answer(alice, model, tmp_path, settings):
     settings.WEBHOOK_ALLOWED = ["127.0.0.0/8"]
     with receivers.web_server() as hook:
@@ -166,3 +182,18 @@ def test_each_event_reaches_the_webhook_once_and_again_where_it_does_not_answer(
     assert content["title"] == f"red {event.object} crossed door (in)."
     assert (content["facts"]["place"], content["facts"]["way"], content["facts"]["at"]) == ("door", "in", event.at)
     assert content["facts"]["analysis"] == analysis.pk
+
+
+def test_video_is_uploaded_without_an_analysis(client, alice, tmp_path):
+    client.force_login(alice)
+    page = reverse("inference:video-file-new")
+    assert 'enctype="multipart/form-data"' in client.get(page).content.decode()
+    assert client.post(page, {}).status_code == 422
+    refused = client.post(page, {"file": SimpleUploadedFile("notes.txt", b"words")})
+    assert (refused.status_code, VideoFile.objects.count()) == (422, 0)
+
+    answer = client.post(page, {"file": walk(tmp_path)})
+
+    row = VideoFile.objects.get()
+    assert (answer.headers["Location"], row.owner) == (reverse("inference:video-file-list"), alice)
+    assert row.path.stat().st_size == row.size_bytes > 0

@@ -10,7 +10,7 @@ from tests.matrix.answers import IN, METHOD, SIGN_IN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 PUBLIC_API = re.compile(
-    r"api/v1/((auth/token|auth/device|auth/device/token|nodes/join|nodes/probe|pipeline-hooks)/|edge/(enrol|packages/|report|word))"
+    r"api/mlflow/\Z|api/v1/((auth/token|auth/device|auth/device/token|nodes/join|nodes/probe|pipeline-hooks)/|edge/(enrol|packages/|report|word))"
 )
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from inference.pipelines import graph, loop, run_presentation
+from inference.pipelines import graph, loop, metric_names, run_presentation, sketch, templates
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval
 from tests.pipelines.made import again, begun, command, complete, pipeline, states
 from workers.core.clock import now
@@ -54,6 +54,43 @@ def test_pages_lead_from_nothing_to_a_run_that_asks(page, alice):
     loop.advance_run(run.pk)
     assert states(run)["ship"] == "started"
     assert "requests your approval" not in page.get(reverse("pipelines:list")).content.decode()
+
+
+def test_template_names_the_pipeline_unless_a_name_is_given(page, alice):
+    shown = page.get(reverse("pipelines:new"))
+    assert [card["name"] for card in shown.context["cards"]] == [template.name for template in templates.TEMPLATES]
+    for _number in range(2):
+        page.post(reverse("pipelines:new"), {"template": "train_and_judge"})
+    page.post(reverse("pipelines:new"), {"template": "every_sunday", "name": "mine"})
+    page.post(reverse("pipelines:new"), {"template": ""})
+
+    made = list(Pipeline.objects.order_by("pk"))
+    assert [row.name for row in made] == ["Train evaluate decide", "Train evaluate decide 2", "mine", "New pipeline"]
+    assert made[2].description.startswith("Trains after 200")
+    assert [row.versions.count() for row in made] == [1, 1, 1, 0]
+
+
+def test_sketch_places_steps_by_their_longest_way():
+    drawn = sketch.of_spec(
+        {"format": 1, "steps": {
+            "a": command(), "b": command(after=["a"]), "c": command(after=["a", "b"]), "d": command(after=["a"]),
+        }}
+    )  # fmt: skip
+    columns = sorted({node.x for node in drawn.nodes})
+    assert (len(columns), len(drawn.nodes)) == (3, 4)
+    assert len(drawn.links) == 3  # a to c is implied by the way over b
+    assert (drawn.width, drawn.height) == (3 * sketch.COLUMN_PX, 2 * sketch.ROW_PX)
+
+
+def test_metrics_of_steps_have_the_names_of_the_catalogue():
+    values = {
+        "p": None, "steps": 1240.0, "threshold": 0.5, "val/ap50": 0.5, "evaluate.ap50": 0.91234, "ap50": 0.91234,
+        "map": 0.5,
+    }  # fmt: skip
+    assert metric_names.rows(values) == [
+        ("mAP", "0.500"), ("AP50", "0.912"), ("AP50 on validation", "0.500"), ("Optimizer steps completed", "1,240"),
+        ("Confidence threshold", "0.500"), ("p", "–"),
+    ]  # fmt: skip
 
 
 def test_run_page_offers_what_can_be_done_and_does_it(page, alice):

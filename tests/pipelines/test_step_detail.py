@@ -26,7 +26,7 @@ def test_opened_step_shows_figures_attempts_and_the_log_of_its_job(client, alice
 
     page = opened(client, alice, run)
     shown = page.context["opened"]
-    assert shown["figures"] == [("AP50", "0.9"), ("red.AP50", "0.8")]
+    assert shown["figures"] == [("AP50", "0.900"), ("red.AP50", "0.800")]
     assert [(attempt["number"], attempt["tone"]) for attempt in shown["attempts"]] == [(2, "ok"), (1, "failed")]
     assert shown["attempts"][1]["message"]
     html = page.content.decode()

@@ -64,6 +64,6 @@ interface DocumentEventMap {
   toast: CustomEvent<{ text?: string; value?: string; kind?: "info" | "ok" | "fail" }>;
   "htmx:afterSwap": CustomEvent<{ elt: HTMLElement }>;
   "htmx:beforeRequest": CustomEvent<{ elt: HTMLElement }>;
-  "htmx:confirm": CustomEvent<{ question: string; elt: HTMLElement; issueRequest(skip: boolean): void }>;
+  "htmx:confirm": CustomEvent<{ question: string; elt: HTMLElement; triggeringEvent?: SubmitEvent; issueRequest(skip: boolean): void }>;
   "htmx:responseError": CustomEvent<{ xhr: XMLHttpRequest }>;
 }

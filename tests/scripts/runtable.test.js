@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groups, nextSort, short, sparkPoints, stat, stretch } from "../../training/static/experiments/runtable.js";
+import { groups, metricsFirst, nextSort, short, sparkPoints, stat, stretch } from "../../training/static/experiments/runtable.js";
 
 const COLUMNS = [
   { name: "params.lr", label: "lr", kind: "number", values: [0.1, 0.1, 0.01, 0.1] },
@@ -42,4 +42,11 @@ test("a sparkline spans its view, and a curve without change is a line in its mi
   assert.equal(sparkPoints([null, 0, 1, null]), "2,22.0 94,2.0");
   assert.equal(sparkPoints([3, 3]), "2,12.0 94,12.0");
   assert.equal(sparkPoints([null, 3]), "");
+});
+
+test("runs without metrics come last, live ones keep their place", () => {
+  const state = { name: "state", label: "State", kind: "state", values: ["succeeded", "running", "succeeded", "failed"] };
+  const metric = { name: "best(val/acc)", label: "Accuracy", kind: "number", values: [null, null, 0.7, 0.5] };
+  assert.deepEqual(metricsFirst([state, metric], 4, ["running"]), [1, 2, 3, 0]);
+  assert.deepEqual(metricsFirst([state], 4, ["running"]), [0, 1, 2, 3]);
 });

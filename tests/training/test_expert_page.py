@@ -126,6 +126,23 @@ def test_expert_page_says_a_broken_text_and_still_shows_it(as_alice, machine):
             assert answer.context["reading"].notes, text
 
 
+def test_expert_form_stays_and_the_line_is_named_where_the_text_is_no_yaml(as_alice, machine):
+    answer = as_alice.post("/expert/form/", {"kind": "command", "text": "command: make\ncpus: [1\n"})
+
+    page = answer.content.decode()
+    assert answer["HX-Reswap"] == "none"
+    assert 'id="expert-form"' not in page
+    assert 'data-to-line="2"' in page or 'data-to-line="3"' in page
+    assert "Invalid YAML" in page
+
+
+def test_expert_text_keeps_a_wrong_value_of_the_form_and_names_its_line(as_alice, machine):
+    answer = as_alice.post("/expert/text/", fields(cpus="many"))
+
+    assert answer.context["text"].splitlines()[1] == "cpus: many"
+    assert (2, "cpus") in [(note.line, note.field) for note in answer.context["reading"].notes]
+
+
 def test_expert_page_is_for_those_who_submit(as_anna, as_alice):
     assert as_anna.get("/expert/").status_code == 403
     assert as_alice.get("/expert/").status_code == 200

@@ -13,7 +13,7 @@ from accounts.access.permissions import AI_PLATFORM, Action
 from accounts.models import Role
 from tests.conftest import signed_in
 from tests.factories import training as factory
-from training.runs import checkpoints, data_use, jobs, snippets
+from training.runs import checkpoints, data_use, jobs
 from training.runs.models import ParameterSet, TrainingJob
 from workers.core.models import Job
 
@@ -200,30 +200,6 @@ def test_checkpoints_valid_finds_all_attempts_newest_first(trained):
     assert [row.name for row in checkpoints.valid(trained)] == ["2/step-000250", "1/step-000200", "1/step-000100"]
 
 
-def test_snippets_request_repeats_the_same_training(api, trained):
-    body = snippets.request_of(trained)
-
-    made = api.post("/api/v1/training/jobs/", body | {"name": "again"}, format="json")
-
-    assert made.status_code == 201, made.json()
-    again = TrainingJob.objects.get(pk=made.json()["id"])
-    assert (again.params, again.version, again.preset) == (trained.params, trained.version, trained.preset)
-
-
-def test_snippets_command_is_understood_by_the_client(trained):
-    import shlex
-
-    from aiplatform.client.main import parser
-
-    args = parser().parse_args(shlex.split(snippets.as_cli(trained))[1:])
-
-    assert (args.name, args.preset, args.param) == ("cells", "detect", ["lr=0.01"])
-
-
-def test_snippets_script_is_python(trained):
-    compile(snippets.as_python(trained, "http://127.0.0.1:8000"), "copied.py", "exec")
-
-
 def test_preset_catalogue_is_listed_and_searched(as_alice, api):
     page = as_alice.get("/training/presets/?q=objct")
     answer = api.get("/api/v1/training/presets/")
@@ -329,7 +305,7 @@ def test_training_page_leads_to_its_model(client, alice):
     TrainingJob.objects.filter(pk=training.pk).update(published_attempt=1)
     client.force_login(alice)
 
-    with publishers.ADDRESSES.temporarily(lambda asked: f"/models/{asked.pk}/?version=1", alone=True):
+    with publishers.RESULTS.temporarily(lambda asked: publishers.Result(f"/models/{asked.pk}/?version=1"), alone=True):
         page = client.get(f"/training/{training.pk}/").content.decode()
 
     assert f'href="/models/{training.pk}/?version=1"' in page

@@ -137,13 +137,13 @@ def test_clone_and_expert_page_keep_root_inside(as_alice, may, cluster, node):
 
 def test_list_of_environments_says_which_are_root_inside(as_alice, may, cluster, node):
     environments.submit(user=may, request=environments.EnvironmentRequest(root_inside=True, name="mine"))
+    environments.submit(user=may, request=environments.EnvironmentRequest(name="plain"))
 
     page = as_alice.get("/environments/").content.decode()
     api = as_alice.get("/api/v1/environments/").json()["results"]
 
-    assert "Root in the sandbox" in page
-    assert "<td>yes</td>" in page
-    assert [row["root_inside"] for row in api] == [True]
+    assert page.count('title="Root in the sandbox">root</span>') == 1
+    assert {row["name"]: row["root_inside"] for row in api} == {"mine": True, "plain": False}
 
 
 def test_restore_is_refused_once_the_right_is_gone(may, cluster, node):

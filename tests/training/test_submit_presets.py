@@ -67,7 +67,8 @@ def test_training_in_a_cluster_without_gpus_runs_on_the_cpu_by_default(api, as_a
 def test_waiting_and_running_trainings_are_expected_to_run_for_their_time_budget(machine, alice):
     waiting = factory.training(alice, name="one", preset="detect", params={"budget_minutes": 1})
     data = waiting.version
-    endless = factory.training(alice, name="two", data=data, preset="detect", params={"budget_minutes": 0})
+    params = {"budget_minutes": 0, "steps": 9}
+    endless = factory.training(alice, name="two", data=data, preset="detect", params=params)
 
     rows = {row.job: row for row in planner_input.read(now(), ({}, {}), 4 * 3600.0).waiting}
 
@@ -75,6 +76,31 @@ def test_waiting_and_running_trainings_are_expected_to_run_for_their_time_budget
     assert rows[endless.job_id].expected is None
     moved = Job.objects.filter(pk__in=[waiting.job_id])
     assert kinds.expected_runtimes(moved) == {waiting.job_id: 60.0}
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"budget_minutes": 0}, "param_budget_minutes"),
+        ({"budget_minutes": 5, "patience": 3, "eval_share": 0}, "param_patience"),
+    ],
+)
+def test_training_that_never_ends_is_refused_by_api_and_form(api, as_alice, machine, cells, params, field):
+    answer = api.post(API, {"version": cells.pk, "preset": "detect", "params": params}, format="json")
+    form = {"preset": "detect", "version": cells.pk, "gpus_per_node": 0, "cpus": 1, "nodes": 1, "processes": 0}
+    page = as_alice.post("/training/new/", form | {f"detect__{name}": value for name, value in params.items()})
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
+    assert page.status_code == 422
+    assert field.replace("param_", "detect__") in page.context["form"].errors
+    assert not TrainingJob.objects.exists()
+
+
+@pytest.mark.parametrize("params", [{"steps": 3}, {"epochs": 1}, {"patience": 2}, {"anneal": "plateau"}])
+def test_training_without_a_time_budget_ends_by_another_limit(api, machine, cells, params):
+    body = {"version": cells.pk, "preset": "detect", "params": {"budget_minutes": 0, **params}}
+
+    assert api.post(API, body, format="json").status_code == 201
 
 
 def test_training_submit_takes_a_class_that_is_called_by_a_number(api, machine, alice):

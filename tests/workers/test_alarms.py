@@ -280,6 +280,10 @@ def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot,
     rule.refresh_from_db()
     assert (rule.severity, rule.threshold, rule.for_s, rule.send) == ("critical", 91.5, 5, False)
     assert as_olga.post(f"/alarms/{alarm.pk}/silence/", {"hours": "4"}).status_code == 302
+    page = as_olga.get("/alarms/").content.decode()
+    assert 'class="row-muted"' in page
+    assert "Silenced until" in page
+    assert f"/alarms/{alarm.pk}/silence/" not in page
 
     api = as_olga.get("/api/v1/alarms/?state=firing").json()["results"]
     assert [row["sentence"] for row in api] == ["n1 gpu0 has reached 95 °C."]

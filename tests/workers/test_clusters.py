@@ -185,7 +185,7 @@ def test_job_bounds_promise_no_more_than_the_machines_have(cluster, as_alice):
     page = as_alice.get(f"/clusters/{cluster.pk}/").content.decode()
 
     assert bounds.check(cluster, "cpu", 2, 0) == (2, 24 * 1024)
-    assert "0.25 to 2 cores" in page
+    assert "0.25 to 2 CPU cores" in page
     assert "24 GiB" in page
     assert "80 GiB" not in page
 

@@ -80,3 +80,13 @@ def test_job_that_never_completed_fails(alice, cluster, kind):
     actions.restore(job)
 
     assert failed(begun(job)).state == "failed"
+
+
+def test_owner_is_notified_of_a_usual_end_by_its_title_alone(completed):
+    begun(completed)
+
+    job = transitions.move(completed.pk, Event.EXITED_OK, attempt=2, reason=Reason.DONE, exit_code=0)
+    announcing.ended(job, job.attempts.get(number=2))
+
+    (row,) = Notification.objects.all()
+    assert (row.kind, str(row.title), str(row.text)) == ("finished", "Command “own” completed", "")

@@ -31,8 +31,8 @@ def test_all_jobs_show_progress_and_key_metrics(jobs, as_olga):
     assert '<progress class="progress" max="1" aria-label' in html  # before the first step: no percentage
     assert '<span class="num">120 / 364</span>' in html
     assert "33 %" not in html
-    assert "AP50 0.910" in html
-    assert "AP50 0.500" not in html  # a job that failed says why
+    assert "AP50 · val 0.910" in html
+    assert "AP50 · val 0.500" not in html  # a job that failed says why
 
 
 def test_the_queue_shows_the_progress_of_running_jobs(jobs, as_alice):
@@ -46,4 +46,4 @@ def test_key_metrics_take_one_query_for_each_kind(jobs, django_assert_num_querie
     with django_assert_num_queries(1):
         metrics = summaries.key_metrics(jobs)
 
-    assert metrics == {jobs[2].pk: "AP50 0.910", jobs[3].pk: "AP50 0.500"}
+    assert metrics == {jobs[2].pk: "AP50 · val 0.910", jobs[3].pk: "AP50 · val 0.500"}

@@ -44,7 +44,7 @@ FACTS = {
     "values": "digits = 2", "step": "digits", "answer": "digits",
     "page": "/account/secrets/", "near": "ap50",
     "format": "VIA", "advice": "COCO", "rows": 30, "columns": 40, "low": -5, "high": 70000, "others": "big5",
-    "mask": "b/1_mask.png", "asked": 2, "free": 1, "best": 1, "used": 3, "running": 2, "group": "vision",
+    "mask": "b/1_mask.png", "asked": 2, "free": 1, "total": 8, "best": 1, "used": 3, "running": 2, "group": "vision",
     "groups": "vision", "asked_mib": 4096, "least": 1, "sample": 2, "samples": 8, "tolerance": 0.05,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
@@ -131,7 +131,7 @@ def test_message_of_words_of_others_stays_as_it_is_in_every_language():
 @case_table(
     ("code", "facts", "text"),
     [
-        ("wait.no_cards", {"asked": 4, "free": 1}, "Waits for GPUs: 4 requested, 1 free."),
+        ("wait.no_cards", {"asked": 4, "free": 1}, "Waits for GPUs: 4 needed, 1 free."),
         ("wait.over_user_cores", {"asked": 0.5, "limit": 8, "cluster": "lab"},
          "Requested CPU cores: 0.5. Limit per user in cluster lab: 8 CPU slots."),
         ("wait.machine_full", {}, "Waiting for free resources on node –, which stores its installed packages. To start "

@@ -68,12 +68,32 @@ def test_planner_lets_long_work_use_cards_outside_the_reservation():
     assert result.waits[3].code in {"no_cards", "reserved"}
 
 
-def test_planner_expects_work_without_limit_to_run_as_long_again():
+def test_planner_estimates_no_start_behind_work_without_a_known_end():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8), (2, 8), (3, 8)), None, 32, started_at=NOW - 9 * HOUR)
 
     result = plan(replace(lab(waiting=[job(1, 4), job(2, 1)], running=[busy]), typical_runtime=60.0), NOW)
 
-    assert [result.waits[number].eta for number in (1, 2)] == [NOW + 9 * HOUR, NOW + 9 * HOUR + 60]
+    assert [result.waits[number].eta for number in (1, 2)] == [None, None]
+
+
+def test_planner_estimates_a_start_on_devices_whose_ends_are_known():
+    known = Running(-1, 9, 1, ((0, 8), (1, 8)), NOW + 2 * HOUR, 16)
+    endless = Running(-2, 9, 1, ((2, 8), (3, 8)), None, 16, started_at=NOW - HOUR)
+
+    result = plan(lab(waiting=[job(1, 2), job(2, 4, owner=2)], running=[known, endless]), NOW)
+
+    assert (result.waits[1].eta, result.waits[2].eta) == (NOW + 2 * HOUR, None)
+
+
+def test_planner_says_how_many_cores_are_free_of_how_many():
+    nodes = (Node(1, "one"),)
+    cores = Device(7, 1, kind="cpu", capacity=8 * 2)
+    busy = Running(-1, 9, 1, ((7, 8),), None)
+    wants = replace(job(1, 0), request=Request(cpu_shares=16))
+
+    result = plan(Snapshot(nodes, (cores,), (Cluster(1, "lab"),), waiting=(wants,), running=(busy,)), NOW)
+
+    assert result.waits[1].args == {"asked": 2, "free": 1, "total": 2}
 
 
 def test_planner_estimates_starts_by_the_run_time_that_kinds_expect():
@@ -106,7 +126,7 @@ def test_wait_reasons_state_shares_and_parts_of_cores_exactly():
     waits = plan(lab(2, waiting=queue, running=[half_used, busy_cpu], gpu_quota=None), NOW).waits
 
     assert (waits[1].code, waits[1].args) == ("no_share", {"asked": 4, "free": 2})
-    assert wait_reasons.sentence(waits[1].code, waits[1].args).endswith("4/8 requested, at most 2/8 free on one GPU.")
+    assert wait_reasons.sentence(waits[1].code, waits[1].args).endswith("4/8 needed, at most 2/8 free on one GPU.")
     assert [cards_of(shares) for shares in (8, 4, 9, 0)] == [1, 0.5, 1.125, 0]
     limited = plan(lab(4, waiting=[job(1, shares=4)], running=[half_used], gpu_quota=2), NOW).waits[1]
     assert (limited.code, limited.args) == ("cluster_quota", {"used": 1.625, "limit": 2, "asked": 0.5})

@@ -35,7 +35,7 @@ def test_queue_page_tells_place_reason_and_start(as_alice, waiting, running):
     page = as_alice.get("/queue/").content.decode()
 
     assert "alices wish" in page
-    assert "Waits for GPUs: 4 requested, 1 free." in page
+    assert "Waits for GPUs: 4 needed, 1 free." in page
     assert "alices run" in page
 
 
@@ -43,7 +43,7 @@ def test_queue_page_shows_that_others_wait_but_not_what(as_bob, waiting):
     page = as_bob.get("/queue/").content.decode()
 
     assert "alices wish" not in page
-    assert "Waits for GPUs: 4 requested, 1 free." in page
+    assert "Waits for GPUs: 4 needed, 1 free." in page
 
 
 @pytest.mark.parametrize(

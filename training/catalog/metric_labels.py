@@ -56,6 +56,50 @@ LABELS: dict[str, Any] = {
     "test/ap": _("AP on test"),
     "test/ap50": _("AP50 on test"),
     "test/ap75": _("AP75 on test"),
+    "train/lr": _("Learning rate"),
+    "train/step_ms": _("Step time (ms)"),
+    "train/box": _("Box loss in training"),
+    "train/class": _("Class loss in training"),
+    "train/fit": _("Box fit loss in training"),
+    "train/mask": _("Mask loss in training"),
+    "train/soft": _("Distillation loss in training"),
+    "train/soft_loss": _("Distillation loss in training"),
+    "train/pixel_loss": _("Pixel loss in training"),
+    "train/dice_loss": _("Dice loss in training"),
+    "train/map_loss": _("Map loss in training"),
+    "train/point_loss": _("Point loss in training"),
+    "train/presence_loss": _("Presence loss in training"),
+    "train/class_loss": _("Class loss in training"),
+    "train/arc_loss": _("ArcFace loss in training"),
+    "epoch": _("Epoch"),
+}
+
+
+#: Metrics of evaluations and common names of scripts, for keys that `LABELS` does not hold whole.
+METRICS: dict[str, Any] = {
+    "loss": _("Loss"),
+    "accuracy": _("Accuracy"),
+    "precision": _("Precision"),
+    "recall": _("Recall"),
+    "f1": "F1",
+    "map": "mAP",
+    "ap": "AP",
+    "ap50": "AP50",
+    "ap75": "AP75",
+    "ap_small": _("AP of small objects"),
+    "ap_medium": _("AP of medium objects"),
+    "ap_large": _("AP of large objects"),
+    "ar1": "AR1",
+    "ar10": "AR10",
+    "ar100": "AR100",
+    "miou": "mIoU",
+    "auroc": "AUROC",
+    "threshold": _("Confidence threshold"),
+}
+SPLITS: dict[str, Any] = {
+    "train": _("%(metric)s in training"),
+    "val": _("%(metric)s on validation"),
+    "test": _("%(metric)s on test"),
 }
 
 
@@ -64,4 +108,13 @@ def word(key: str) -> str:
     if key in LABELS:
         return str(LABELS[key])
     figure, _slash, part = key.rpartition("/")
-    return f"{LABELS[figure]}: {part}" if figure in LABELS else key
+    if figure in LABELS:
+        return f"{LABELS[figure]}: {part}"
+    if figure in SPLITS and part in METRICS:
+        return str(SPLITS[figure]) % {"metric": METRICS[part]}
+    return key
+
+
+def is_part(key: str) -> bool:
+    """Whether a key is the value of one class of a metric: "val/ap50/cell"."""
+    return key not in LABELS and key.rpartition("/")[0] in LABELS

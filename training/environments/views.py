@@ -35,7 +35,6 @@ class EnvironmentPages(ProgramPages[Environment]):
         STATE,
         Column(pgettext_lazy("container", "Image"), "row.shown.image"),
         Column(_("Folder"), "~/{{ row.folder }}", css="mono small"),
-        Column(_("Root in the sandbox"), "row.job.root_inside|yesno"),
         Column(_("Time left"), "row.shown.left|duration", kind="num", css="nowrap"),
         GPUS,
         OWNER,
@@ -53,11 +52,11 @@ class EnvironmentPages(ProgramPages[Environment]):
         row_key="row.job_id",
     )
     region, art, title = "environments", "environments", _("Workspaces")
-    lead = _("JupyterLab, VS Code and SSH on the nodes of your clusters, with your home folder and your own packages.")
+    lead = _("JupyterLab, VS Code and SSH on cluster nodes, with your home folder.")
     filter_label, no_match_text = _("Filter workspaces"), _("No workspace matches this filter.")
     empty_text = _("No workspaces yet. A workspace is JupyterLab on a node of your cluster, with your home folder.")
     new_title, save_label = _("New workspace"), pgettext_lazy("environment", "Start")
-    form_lead = _("All settings have defaults: start immediately, or change them.")
+    form_lead = _("All settings have defaults.")
     form_template = "environments/new.html"
     confirms_name, deleted_text = False, _("%(name)s was deleted. Your home folder is kept.")
 

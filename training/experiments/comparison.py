@@ -16,15 +16,18 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import mask_params
-from training.catalog import param_labels
+from training.catalog import metric_labels, param_labels
+from training.catalog.task_kinds import TASKS
 from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
 from workers.core.models import HAS_VALUE, Curve, Figures, Job
 from workers.jobs.output import media, metrics, point_files
 
 MAX_RUNS, MAX_KEYS, MAX_PARAMS = 20, 12, 1000
+MAX_HEADLINE = 4  # metrics that the page of a run shows first
 WIDTH, WIDEST = 1000, 4000
 AXES = ("step", "time", "epoch")
 
@@ -54,6 +57,14 @@ class Row:
     def differs(self) -> bool:
         """Whether the runs do not all have the same."""
         return any(value != self.values[0] for value in self.values)
+
+
+@dataclass(frozen=True)
+class ParamGroup:
+    """Parameters under one heading of the form, each as (name, label, value)."""
+
+    label: str
+    rows: tuple[tuple[str, str, Any], ...]
 
 
 def chosen(user: User, numbers: Iterable[int], *, trainings: Iterable[int] = ()) -> list[Run]:
@@ -94,6 +105,18 @@ def figures(runs: Sequence[Run]) -> list[dict[str, Figure]]:
         count = row.count + (before.count if before else 0)
         own[row.key] = Figure(count, row.step, row.value, *low, *high)
     return [by_run[run.pk] for run in runs]
+
+
+def with_best(key: str, each: Sequence[Figure | None]) -> list[tuple[Figure | None, bool]]:
+    """Return the figures of runs, each with whether it is the best of all; of equal ones, and of what rates no model,
+    none is.
+    """
+    rates = key.startswith(("val/", "test/")) or figure_sql.less_is_better(key)
+    less = figure_sql.less_is_better(key)
+    values = [None if figure is None else figure.lowest if less else figure.highest for figure in each]
+    there = [value for value in values if value is not None]
+    top = (min(there) if less else max(there)) if rates and len(set(there)) > 1 else None
+    return [(figure, value is not None and value == top) for figure, value in zip(each, values, strict=True)]
 
 
 def figures_of_jobs(jobs: Sequence[int]) -> list[dict[str, Figure]]:
@@ -167,8 +190,43 @@ def _code(run: Run) -> str | None:
     return str(request.code) if request is not None and request.code is not None else None
 
 
+def grouped_params(run: Run) -> dict[str, list[ParamGroup]]:
+    """Return the parameters of a run in the groups of the form: `changed`, and `defaults` that have the preset's value.
+
+    Without a preset nothing has a default.
+    """
+    preset = _preset(run)
+    by_name = {param.name: param for param in preset.parameters} if preset else {}
+    params = _params(run)
+    usual = {name for name, param in by_name.items() if params.get(name) == param.default}
+    places = {str(group): str(label) for group, label in param_labels.GROUPS.items()}
+    groups: dict[str, dict[str, list[tuple[str, str, Any]]]] = {"changed": {}, "defaults": {}}
+    order = list(places)
+    for name in sorted(params, key=lambda name: order.index(by_name[name].group) if name in by_name else len(order)):
+        label = places[by_name[name].group] if name in by_name else (str(_("Other")) if by_name else "")
+        row = (name, str(param_labels.label(name)), params[name])
+        groups["defaults" if name in usual else "changed"].setdefault(label, []).append(row)
+    return {part: [ParamGroup(label, tuple(rows)) for label, rows in own.items()] for part, own in groups.items()}
+
+
+def _preset(run: Run) -> Preset | None:
+    return PRESETS.get(run.training.preset) if run.training is not None else None
+
+
+def headline(run: Run, own: Mapping[str, Figure]) -> list[tuple[str, float]]:
+    """Return the key metrics of a run with their best values: that of its task first, the training loss last."""
+    preset = _preset(run)
+    task = TASKS.find(preset.task) if preset else None
+    usual = [task.figure[0]] if task else []
+    shown = [key for key in keys([own]) if _place(key) == 0 and not metric_labels.is_part(key)]
+    named = sorted(shown, key=lambda key: (key not in usual, key not in metric_labels.LABELS))
+    losses = [key for key in ("train/loss", "loss") if key in own]
+    chosen_keys = [*named[: MAX_HEADLINE - 1], *losses[:1]]
+    return [(key, own[key].lowest if figure_sql.less_is_better(key) else own[key].highest) for key in chosen_keys]
+
+
 def _params(run: Run) -> dict[str, Any]:
-    preset = PRESETS.get(run.training.preset) if run.training is not None else None
+    preset = _preset(run)
     defaults = {param.name: param.default for param in preset.parameters} if preset else {}
     if preset is None and run.job is not None:
         defaults = dict(mask_params(media.reported_params(run.job)))

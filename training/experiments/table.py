@@ -16,9 +16,11 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, Refusals
 from training.catalog import metric_labels, param_labels
+from training.catalog.task_kinds import TASKS
 from training.experiments import conditions, figure_sql, finding
 from training.experiments.models import Param, Run, RunCurve, Star, Tag
 from training.experiments.querysets import RunQuerySet
+from training.presets.catalog import PRESETS
 from workers.core.models import HAS_VALUE, Curve
 from workers.core.states import FINAL
 
@@ -201,17 +203,36 @@ def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
     refusals.end()
 
 
+def _figure_label(kind: str, key: str) -> str:
+    """The label of a metric; the best value of a run need not be that of its saved weights, and says so."""
+    label = metric_labels.word(key)
+    return _("%(metric)s · best") % {"metric": label} if kind == figure_sql.BEST else label
+
+
 def _usual(of: _Values, available: Iterable[Known]) -> list[str]:
-    """Return the default columns: facts, the best metrics of models, and parameters that differ."""
-    axes = {f"best({key})" for key in figure_sql.EPOCHS}
-    named = [column.name for column in available if column.name.startswith("best(") and column.name not in axes]
-    figures = [name for name in named if not name.startswith("best(system/")][:USUAL_FIGURES]
-    params = [column.name for column in available if column.name.startswith("params.") and column.values > 1][
-        :USUAL_PARAMS
-    ]
+    """Return the default columns: state, dataset, the best key metrics, parameters that differ, the rest."""
+    columns = list(available)
+    metrics = _usual_metrics(of, [column.name for column in columns if column.name.startswith("best(")])
+    runtime = {param.name for preset in PRESETS.values() for param in preset.parameters if param.group == "runtime"}
+    differing = [column.name for column in columns if column.name.startswith("params.") and column.values > 1]
+    params = [name for name in differing if name.removeprefix("params.") not in runtime][:USUAL_PARAMS]
+    datasets = ["dataset"] if any(of.fact(run, "dataset") for run in of.runs) else []
+    presets = ["preset"] if len({of.fact(run, "preset") for run in of.runs} - {None}) > 1 else []
     owners = ["owner"] if len({run.owner_id for run in of.runs}) > 1 else []
-    tags = ["tags"] if any(column.name.startswith("tags.") for column in available) else []
-    return ["state", *figures, *params, *tags, *owners, "duration", "created"]
+    tags = ["tags"] if any(column.name.startswith("tags.") for column in columns) else []
+    return ["state", *datasets, *metrics, *params, *presets, *tags, *owners, "duration", "created"]
+
+
+def _usual_metrics(of: _Values, names: Sequence[str]) -> list[str]:
+    """Columns of metrics of models, those that rate the presets first; values of single classes are left out."""
+    tasks = [TASKS.find(PRESETS[preset].task) for preset in of.presets() if preset in PRESETS]
+    first = {f"best({task.figure[0]})" for task in tasks if task}
+    axes = {f"best({key})" for key in figure_sql.EPOCHS}
+    of_models = [
+        name for name in names
+        if name not in axes and not name.startswith("best(system/") and not metric_labels.is_part(name[5:-1])
+    ]  # fmt: skip
+    return sorted(of_models, key=lambda name: name not in first)[:USUAL_FIGURES]
 
 
 class _Values:
@@ -241,7 +262,7 @@ class _Values:
         for row in RunCurve.objects.filter(run__in=self.numbers).values("key").annotate(runs=Count("pk")):
             counts[row["key"]] = counts.get(row["key"], 0) + row["runs"]
         reached = [
-            Known(f"best({key})", str(metric_labels.word(key)), count)
+            Known(f"best({key})", _figure_label(figure_sql.BEST, key), count)
             for key, count in sorted(counts.items(), key=lambda item: (_place(item[0]), -item[1], item[0]))
         ]
         tag_counts = Tag.objects.filter(run__in=self.numbers).values("key").order_by("key").annotate(runs=Count("pk"))
@@ -256,7 +277,7 @@ class _Values:
         """
         if match := _FIGURE.fullmatch(name):
             values = self._figure(match[1], match[2])
-            return Column(name, f"{metric_labels.word(match[2])}", "number", self._each(values))
+            return Column(name, _figure_label(match[1], match[2]), "number", self._each(values))
         before, _dot, key = name.partition(".")
         if before == "params" and key:
             rows = Param.objects.filter(run__in=self.numbers, key=key).values_list("run", "text", "number")
@@ -271,7 +292,11 @@ class _Values:
         label, kind = FACTS[name]
         if name == "tags":
             return Column(name, str(label), kind, self._tags())
-        return Column(name, str(label), kind, [self._fact(run, name) for run in self.runs])
+        return Column(name, str(label), kind, [self.fact(run, name) for run in self.runs])
+
+    def presets(self) -> set[str]:
+        """Names of the presets of the runs."""
+        return {run.training.preset for run in self.runs if run.training and run.training.preset}
 
     def _each(self, values: dict[int, Any]) -> list[Any]:
         return [values.get(number) for number in self.numbers]
@@ -305,7 +330,7 @@ class _Values:
             }
         return by_run
 
-    def _fact(self, run: Run, name: str) -> Any:
+    def fact(self, run: Run, name: str) -> Any:
         job, training = run.job, run.training
         if name == "state":
             return run.shown_state

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.timezone import now
 from django.views.decorators.http import require_safe
 
 from accounts.access.permissions import Action
@@ -86,7 +87,9 @@ def run(request: SignedInRequest, pk: int) -> HttpResponse:
         "editable": shown.owner_id == request.user.pk or request.user.sees_everything,
         "starred": shown.stars.filter(user=request.user).exists(),
         "tags": shown.tags.order_by("key"),
-        "params": [(row.key, row.value) for row in sorted(shown.params.all(), key=lambda row: row.key)],
+        "params": comparison.grouped_params(shown),
+        "headline": comparison.headline(shown, figures),
+        "duration": shown.job.span if shown.job is not None else (shown.ended_at or now()) - shown.created_at,
         "keys": keys,
         "figures": [(key, figures[key]) for key in keys if not key.startswith("system/")],
         "parts": parts,
@@ -134,6 +137,10 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "params": {row.name: [None if value is None else str(value)[:60] for value in row.values] for row in rows},
         "code": [(run, coded[0], files) for run, files in code.compare(coded)],
         "differing": [row.name for row in rows if row.differs],
-        "figures": [(key, [own.get(key) for own in figures]) for key in keys if not key.startswith("system/")],
+        "figures": [
+            (key, comparison.with_best(key, [own.get(key) for own in figures]))
+            for key in keys
+            if not key.startswith("system/")
+        ],
     }
     return render(request, "training/compare.html", context)

@@ -34,6 +34,12 @@ WHERE = (
     "task_type", "device", "gpus_per_node", "share", "cpus", "memory_gib", "max_disk_gib", "cluster", "nodes",
     "launcher", "processes", "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min",
 )  # fmt: skip
+#: What an empty text shows, by kind.
+EXAMPLES = {
+    "command": "command: python train.py --epochs 10\ncpus: 4\ngpus_per_node: 1\n",
+    "training": "preset: detect\nversion: 1\nparams:\n  budget_minutes: 30\n  lr: 0.001\n",
+    "environment": "name: notebook\ncpus: 4\ngpus_per_node: 1\n",
+}
 FOLLOWING = ("array", "after", "after_end", "outputs_of", "retries", "retry_pause_s")
 
 
@@ -53,6 +59,7 @@ class Reading:
     request: dict[str, Any]
     notes: list[Note]
     verdict: preview.Verdict | None = None
+    is_unreadable: bool = False  # no YAML: the form keeps what it shows
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ def to_text(request: SignedInRequest) -> HttpResponse:
     """Return the YAML text of the form, which may be incomplete."""
     schema = _schema(request)
     text = request_text.written(schema.of_form(_read_form(request, schema)))
-    context = {"text": text, "reading": read(request.user, schema, text)}
+    context = {"text": text, "reading": read(request.user, schema, text), "example": EXAMPLES.get(schema.kind, "")}
     return render(request, "job_templates/_expert_text.html", context)
 
 
@@ -115,7 +122,10 @@ def to_form(request: SignedInRequest) -> HttpResponse:
     reading = read(request.user, schema, text)
     form = _form(request, schema, reading.request)
     context = {"form": form, "blocks": blocks(form), "reading": reading, "apart": True}
-    return render(request, "job_templates/_expert_form.html", context)
+    response = render(request, "job_templates/_expert_form.html", context)
+    if reading.is_unreadable:
+        response["HX-Reswap"] = "none"
+    return response
 
 
 def read(user: User, schema: RequestSchema, text: str) -> Reading:
@@ -123,7 +133,9 @@ def read(user: User, schema: RequestSchema, text: str) -> Reading:
     try:
         request = request_text.read(text)
     except DomainError as exc:
-        return Reading({}, [Note(0, "", exc.message)])
+        line, why = exc.facts.get("line", 0), exc.facts.get("why")
+        sentence = _("Invalid YAML: %(why)s.") % {"why": why} if why else exc.message
+        return Reading({}, [Note(line if isinstance(line, int) else 0, "", sentence)], is_unreadable=True)
     try:
         resources = request_schemas.check(schema, user, request)
     except DomainError as exc:
@@ -204,5 +216,6 @@ def _page(
         "reading": reading,
         "form": form,
         "blocks": blocks(form),
+        "example": EXAMPLES.get(schema.kind, ""),
     }
     return render(request, "job_templates/expert.html", context, status=status)

@@ -15,6 +15,7 @@ from training.job_templates.models import JobTemplate, TemplateVersion
 from training.job_templates.services import Content
 from training.programs import request_text
 
+_EXAMPLE = "command: python train.py --epochs {{ epochs }}\ncpus: 4\ngpus_per_node: 1\n"
 _CODE = {"spellcheck": "false", "class": "mono", "autocapitalize": "off"}
 
 
@@ -32,7 +33,7 @@ class TemplateForm(forms.Form):
         label=gettext_lazy("Request"),
         max_length=request_text.MAX_LENGTH,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 16, **_CODE}),
+        widget=forms.Textarea(attrs={"rows": 14, "placeholder": _EXAMPLE, **_CODE}),
         help_text=gettext_lazy("YAML or JSON. Write {{ name }} for a parameter."),
     )
     parameters = forms.CharField(
@@ -40,7 +41,7 @@ class TemplateForm(forms.Form):
         max_length=20_000,
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
+        widget=forms.Textarea(attrs={"rows": 4, "placeholder": "epochs = 10  # length of the training", **_CODE}),
         help_text=gettext_lazy("One per line: name = default  # description. Without a default, a value is required."),
     )
 

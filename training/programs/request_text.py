@@ -114,6 +114,7 @@ def read(text: str) -> dict[str, Any]:
             _("Line %(line)s is invalid: %(why)s.") % {"line": line, "why": placeholders.back(why)},
             field=FIELD,
             line=line,
+            why=placeholders.back(why),
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError):
         raise Invalid(_("Expected YAML or JSON with plain values."), field=FIELD) from None

@@ -296,7 +296,7 @@ def _preset_params(preset: Preset, params: Mapping[str, Any], switches: Mapping[
                 _("%(preset)s does not support %(switch)s.") % {"preset": preset.name, "switch": word}
             )
         merged[name] = switches[switch]
-    return parameters.read(preset, merged)
+    return parameters.read_complete(preset, merged)
 
 
 def _check_processes(requested: int) -> None:

@@ -195,6 +195,6 @@ def restore(
 def _changed(owner: User, training: TrainingJob, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a preset after a change; models that it begins to name now must be there for the owner."""
     preset, before = PRESETS[training.preset], training.params
-    read = parameters.read(preset, params)
+    read = parameters.read_complete(preset, params)
     changed = {name: value for name, value in read.items() if value != before.get(name)}
     return read | pretrained_weights.settled(owner, preset, changed)

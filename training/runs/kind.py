@@ -59,7 +59,7 @@ class TrainingKind(JobKind):
 
     def key_metrics(self, jobs: Collection[int]) -> Mapping[int, str]:
         rows = TrainingJob.objects.filter(job__in=jobs).only("job", "preset", "metrics")
-        return {row.job_id: metric for row in rows if (metric := results.headline(row))}
+        return {row.job_id: str(metric) for row in rows if (metric := results.key_metric(row))}
 
     def startable(self, user: User) -> bool:
         """Whether anything annotated is there to learn from."""

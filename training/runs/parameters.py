@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError, Refusals
+from training.presets import plateau
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.presets.run import Refused
@@ -76,6 +77,40 @@ def read(preset: Preset, raw: Mapping[str, Any]) -> dict[str, Any]:
         custom_networks.check(values)
     refusals.end()
     return values
+
+
+def read_complete(preset: Preset, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Like `read`, for a training: its parameters have to end it.
+
+    Raises:
+        BadParameter: see `read` and `check_end`.
+    """
+    values = read(preset, raw)
+    check_end(values)
+    return values
+
+
+def check_end(values: Mapping[str, Any]) -> None:
+    """Refuse parameters that never end a training, before it is queued; `presets.plateau` refuses the same.
+
+    Raises:
+        BadParameter: no time budget, epochs, steps or patience; or a patience without evaluations.
+    """
+    if "patience" not in values or "budget_minutes" not in values:
+        return  # the preset ends by itself, or one of these is refused already
+    patient = values["patience"] or values.get("anneal") == plateau.NAME
+    if not (patient or values["budget_minutes"] or values.get("epochs") or values.get("steps")):
+        raise BadParameter(
+            _("Set a time budget, epochs, steps or patience; otherwise the training never ends."),
+            field="param_budget_minutes",
+            name="budget_minutes",
+        )
+    if patient and not values.get("eval_share", 1):
+        raise BadParameter(
+            _("Patience needs evaluations during the training. Set eval_share above 0, or patience to 0."),
+            field="param_patience",
+            name="patience",
+        )
 
 
 def read_one(param: Param, raw: Any) -> Any:

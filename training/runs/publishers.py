@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiplatform.lib.registry import Registry, dotted_name
@@ -10,20 +11,29 @@ from aiplatform.lib.registry import Registry, dotted_name
 if TYPE_CHECKING:
     from training.runs.models import TrainingJob
 
+
+@dataclass(frozen=True)
+class Result:
+    """Addresses of what a training left: its page, and the form that deploys it, "" where it cannot be."""
+
+    url: str
+    deploy_url: str = ""
+
+
 Publisher = Callable[["TrainingJob"], object]
 
 #: Functions that keep a training's result; they may be called again for the same attempt.
 PUBLISHERS: Registry[Publisher] = Registry("publisher of results", name=dotted_name)
-#: Functions that know the page of what a training left; they answer "" where there is none.
-ADDRESSES: Registry[Callable[[TrainingJob], str]] = Registry("address of results", name=dotted_name)
+#: Functions that know what a training left; they return None where there is nothing.
+RESULTS: Registry[Callable[[TrainingJob], Result | None]] = Registry("result of trainings", name=dotted_name)
 
 register = PUBLISHERS.register  # both are called from AppConfig.ready()
-register_address = ADDRESSES.register
+register_result = RESULTS.register
 
 
-def address(training: TrainingJob) -> str:
-    """Page of the training's result, or ""."""
-    return next((url for address_of in ADDRESSES if (url := address_of(training))), "")
+def result(training: TrainingJob) -> Result | None:
+    """Return what the training left."""
+    return next((left for result_of in RESULTS if (left := result_of(training))), None)
 
 
 def publish(training: TrainingJob) -> None:

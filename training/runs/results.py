@@ -6,11 +6,13 @@ import json
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiplatform.lib import files
 from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.units import Count
+from training.catalog import key_metrics
+from training.catalog.key_metrics import KeyMetric
 from training.catalog.metric_labels import word
 from training.catalog.task_kinds import TASKS
 from training.presets.catalog import PRESETS
@@ -58,22 +60,17 @@ def _is_figure(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def key_metric(training: TrainingJob) -> tuple[str, str]:
-    """The key of the metric that says how good its model is, and its name; of custom code the first one it left."""
+def metric_key(training: TrainingJob) -> tuple[str, str]:
+    """The key of the metric that says how good its model is, and its label; of custom code the first one it left."""
     preset = PRESETS.get(training.preset)
     task = TASKS.find(preset.task) if preset else None
     first = next(iter(training.metrics), "")
     return task.figure if task else (first, first)
 
 
-def headline(training: TrainingJob) -> str:
-    """The metric a list shows: "AP50 0.912"; "" while there is none."""
-    key, name = key_metric(training)
-    return _named(name, training.metrics.get(key))
-
-
-def _named(name: str, value: Any) -> str:
-    return f"{name} {value:.3f}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+def key_metric(training: TrainingJob) -> KeyMetric | None:
+    """The metric of the saved weights; None while there are none."""
+    return key_metrics.find(training.metrics, [metric_key(training)])
 
 
 def add_newest_metrics(trainings: Collection[TrainingJob]) -> None:
@@ -81,42 +78,49 @@ def add_newest_metrics(trainings: Collection[TrainingJob]) -> None:
     reported = _reported(trainings)
     row: Any  # neither is a column
     for row in trainings:
-        values = {key: value for key, (value, _count) in reported.get(row.job_id, {}).items()}
+        values = {key: curve.value for key, curve in reported.get(row.job_id, {}).items()}
         row.loss, row.lr = _first(values, LOSS_KEYS), _first(values, RATE_KEYS)
 
 
 def add_list_metrics(trainings: Collection[TrainingJob]) -> None:
-    """Set what a list shows: `loss`, `lr`, `figure` (the key metric in words) and `line`, its sparkline.
+    """Set what a list shows: `loss`, `lr`, `figure` (the key metric) and `line`, its sparkline.
 
     A training that left no final metrics shows the newest value. One without the key metric has the sparkline of its
     loss.
     """
-    keys = {training.pk: key_metric(training) for training in trainings}
+    keys = {training.pk: metric_key(training) for training in trainings}
     reported = _reported(trainings, {key for key, _name in keys.values() if key})
     row: Any  # none of them is a column
     for row in trainings:
         own = reported.get(row.job_id, {})
-        values = {key: value for key, (value, _count) in own.items()}
+        values = {key: curve.value for key, curve in own.items()}
         key, label = keys[row.pk]
         row.loss, row.lr = _first(values, LOSS_KEYS), _first(values, RATE_KEYS)
-        row.figure = headline(row) or _named(label, values.get(key))
-        drawn = next((name for name in (key, *LOSS_KEYS) if name in own and own[name][1] > 1), "")
-        row.line = sparkline(row.job_id, row.job.attempt_number, drawn, own[drawn][1]) if drawn else ""
+        metric = key_metric(row) or key_metrics.of_value(key, str(label), values.get(key))
+        row.figure = metric.with_best(own[key].highest) if metric and row.preset and key in own else metric
+        drawn = next((name for name in (key, *LOSS_KEYS) if name in own and own[name].points > 1), "")
+        row.line = sparkline(row.job_id, row.job.attempt_number, drawn, own[drawn].points) if drawn else ""
         row.line_name = word(drawn) if drawn else ""
 
 
-def _reported(
-    trainings: Collection[TrainingJob], further: Collection[str] = ()
-) -> dict[int, dict[str, tuple[float, int]]]:
-    """Newest value and number of points by key of the newest attempt, by job."""
+class _Reported(NamedTuple):
+    """What a curve amounts to: its newest and its highest value, and its number of points."""
+
+    value: float
+    highest: float
+    points: int
+
+
+def _reported(trainings: Collection[TrainingJob], further: Collection[str] = ()) -> dict[int, dict[str, _Reported]]:
+    """The curves of the newest attempt by job and key."""
     attempts = {training.job_id: training.job.attempt_number for training in trainings}
     curves = Curve.objects.filter(HAS_VALUE, attempt__job__in=attempts, key__in={*LOSS_KEYS, *RATE_KEYS, *further})
-    reported: dict[int, dict[str, tuple[float, int]]] = {}
-    for job, attempt, key, value, count in curves.values_list(
-        "attempt__job", "attempt__number", "key", "value", "count"
+    reported: dict[int, dict[str, _Reported]] = {}
+    for job, attempt, key, value, highest, points in curves.values_list(
+        "attempt__job", "attempt__number", "key", "value", "highest", "count"
     ):
         if attempts[job] == attempt:
-            reported.setdefault(job, {})[key] = (value, count)
+            reported.setdefault(job, {})[key] = _Reported(value, highest, points)
     return reported
 
 

@@ -6,10 +6,11 @@ import json
 import shlex
 from typing import Any
 
-from aiplatform.lib import secret_names, shell_words
+from aiplatform.lib import secret_names, shell_words, units
 from training.programs import program
 from training.runs import jobs
 from training.runs.models import TrainingJob
+from workers.core.models.nodes import SHARES_PER_DEVICE
 
 
 def secrets_of(training: TrainingJob) -> list[str]:
@@ -49,7 +50,14 @@ def request_of(training: TrainingJob) -> dict[str, Any]:
     if training.eval_version_id:
         body["eval_version"] = training.eval_version_id
     body |= {"cluster": training.job.cluster_id, "gpus_per_node": request["gpus_per_node"]}
+    if request["gpus_per_node"]:
+        body |= {"device_kind": request["device_kind"]}
+    cpus = float(request["cpus"])
+    body["cpus"] = int(cpus) if cpus.is_integer() else cpus
     for name, default in (
+        ("device_model", ""),
+        ("share", SHARES_PER_DEVICE),
+        ("memory_mib", 0),
         ("nodes", 1),
         ("processes", 0),
         ("priority", 0),
@@ -88,6 +96,8 @@ def as_cli(training: TrainingJob) -> str:
         ("cluster", "--cluster"),
         ("nodes", "--nodes"),
         ("gpus_per_node", "--gpus"),
+        ("share", "--share"),
+        ("cpus", "--cpus"),
         ("processes", "--processes"),
         ("priority", "--priority"),
         ("output_path", "--output-path"),
@@ -95,6 +105,10 @@ def as_cli(training: TrainingJob) -> str:
     ):
         if body.get(name) is not None:
             args += [option, str(body[name])]
+    if "device_kind" in body:
+        args += ["--device", ":".join(filter(None, (body["device_kind"], body.get("device_model"))))]
+    if "memory_mib" in body:
+        args += ["--memory", f"{body['memory_mib'] / units.MIB_PER_GIB:.9g}"]
     if "extra" in body:
         args.append(f"--extra={body['extra']}")
     for name, value in body.get("params", {}).items():

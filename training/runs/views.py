@@ -124,7 +124,7 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
         "preset": preset,
         "tab": tab,
         "tabs": TABS if pictured else [tab for tab in TABS if tab[0] != "job-images"],
-        "result_url": publishers.address(training) if training.published_attempt else "",
+        "result": publishers.result(training) if training.published_attempt else None,
         **job_page.context(training.job, request.user),
         **more,
     }
@@ -250,6 +250,7 @@ def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
         attempt=attempt,
         attempts=output_files.attempts(training.job),
         outputs=outputs,
+        folders=output_files.by_folder(outputs),
         more=more,
         total_bytes=sum(output.size_bytes for output in outputs),
         checkpoints=checkpoints.valid(training),

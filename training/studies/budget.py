@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from django.db.models import FloatField, Max, Min
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
@@ -46,6 +50,17 @@ def best_of(study: Study, trials: Sequence[Trial]) -> Trial | None:
         if best is None or goal.better(row.values[0], best.values[0]):
             best = row
     return best
+
+
+def best_values(studies: Iterable[Study]) -> dict[int, float]:
+    """The best value of the first objective by study, of those with a completed trial; one query."""
+    goals = {study.pk: objectives.of_rows(study.objectives)[0] for study in studies}
+    value = Cast(KT("values__0"), FloatField())
+    rows = Trial.objects.filter(study__in=goals, state=Trial.State.COMPLETE).order_by()
+    extremes = rows.values_list("study").annotate(low=Min(value), high=Max(value))
+    return {
+        pk: low if goals[pk].direction == objectives.MINIMIZE else high for pk, low, high in extremes if low is not None
+    }
 
 
 def front(study: Study, trials: Sequence[Trial]) -> list[Trial]:

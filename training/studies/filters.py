@@ -13,7 +13,7 @@ from training.studies.models import Study
 
 class StudyFilters(ObjectFilters):
     search = Words("name", "description", "preset", "version_label", label=_("Name, preset or dataset"))
-    state = Choice("state", Study.State.choices, label=_("State"))
+    state = Choice("state", Study.State.choices, label=_("State"), all_label=_("All states"))
     name = Filter("name")
     mine = Mine()
     orders = Ordering(

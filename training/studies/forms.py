@@ -204,11 +204,10 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
             {
                 "name": param.name,
                 "label": param_labels.label(param.name),
-                "help": _(param.help),
                 "value": self[f"{self.preset.name}__{param.name}"],
                 "range": self[f"range__{param.name}"],
                 "advanced": param.advanced,
-                "bounds": parameters.bounds(param),
+                "about": f"{_(param.help)} {parameters.bounds(param)}",
             }
             for param in self.searched
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -38,6 +39,7 @@ def trial_rows(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
         {
             "number": row.number, "state": row.shown_state, "state_label": row.shown_state_label,
             "training": row.training_id, "job_state": row.training.job.state if row.training else "",
+            "training_name": row.training.job.name if row.training else "",
             "params": row.params, "values": row.values, "so_far": current.get(row.number),
             "sentence": str(row.message), "enqueued": row.enqueued,
             "best": row.number in front if front else best is not None and best.number == row.number,
@@ -62,6 +64,11 @@ def curves_of(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 def counts(trials: Sequence[Trial]) -> dict[str, int]:
     """Return the number of trials in each state that users see."""
     return {state: sum(row.shown_state == state for row in trials) for state in (WAITING, *T.values)}
+
+
+def state_counts(trials: Sequence[Trial]) -> list[tuple[str, int]]:
+    """(label, number of trials) of the states that any trial is in, in the order of their first trials."""
+    return list(Counter(row.shown_state_label for row in trials).items())
 
 
 def importance(study: Study, *, objective: int = 0, evaluator: str = decider.PED_ANOVA) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from training.catalog import metric_labels, param_labels
 from training.studies.models import Study
 
 
@@ -26,9 +27,12 @@ class Head:
 def heads(study: Study, ordering: str) -> list[Head]:
     """Return the heads of number, state, each objective and each parameter."""
     columns = [("number", _("Trial"), True), ("state", _("State"), False)]
-    columns += [(f"value:{index}", objective["key"], True) for index, objective in enumerate(study.objectives)]
     columns += [
-        (f"param:{dimension['name']}", dimension["name"], dimension["type"] != "categorical")
+        (f"value:{index}", metric_labels.word(objective["key"]), True)
+        for index, objective in enumerate(study.objectives)
+    ]
+    columns += [
+        (f"param:{dimension['name']}", str(param_labels.label(dimension["name"])), dimension["type"] != "categorical")
         for dimension in study.space
     ]
     return [_head(word, label, ordering or "number", numeric) for word, label, numeric in columns]

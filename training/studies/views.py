@@ -37,6 +37,7 @@ class StudyPages(ObjectPages[Study]):
         Column(_("State"), "{% state_chip row.state row.get_state_display %}", sort="state"),
         Column(_("Dataset"), template="studies/_dataset_cell.html", sort="dataset"),
         Column(_("Goal"), template="studies/_goal_cell.html"),
+        Column(_("Best value"), template="studies/_best_cell.html", kind="num", css="nowrap"),
         Column(_("Trials"), "{{ row.made }} / {{ row.max_trials }}", kind="num", css="nowrap"),
         Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
@@ -52,7 +53,7 @@ class StudyPages(ObjectPages[Study]):
         ),
     )
     region, art, layout = "studies", "sliders", "wide"
-    title, lead = _("Hyperparameter search"), _("Hyperparameter search")
+    title, lead = _("Hyperparameter search"), _("Series of training jobs that find good parameters.")
     filter_label, no_match_text = _("Filter studies"), _("No study matches this filter.")
     empty_text = _("No studies yet. Define parameter ranges, and a series of short trainings finds good values.")
     new_title, deleted_text = _("New hyperparameter search"), _("Study %(name)s deleted.")
@@ -60,6 +61,9 @@ class StudyPages(ObjectPages[Study]):
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
         is_live = any(row.state == Study.State.RUNNING for row in rows)
+        best_values = budget.best_values(rows)
+        for row in rows:
+            row.best_value = best_values.get(row.pk)
         return {"refresh_s": request.user.refresh_s} if is_live else {}
 
     def details(self, request: SignedInRequest, row: Study, is_own: bool) -> dict[str, Any]:
@@ -78,10 +82,11 @@ class StudyPages(ObjectPages[Study]):
             "rows": ordered(trial_rows, ordering),
             "heads": heads(row, ordering),
             "best": best,
-            "counts": presentation.counts(trials),
+            "counts": presentation.state_counts(trials),
             "made": len(trials),
             "most": budget.most(row),
-            "hours": budget.hours(row),
+            "used_s": 3600 * budget.hours(row),
+            "limit_s": 3600 * row.hours_limit if row.hours_limit else None,
             "is_live": row.state == Study.State.RUNNING or any(trial.state == Trial.State.RUNNING for trial in trials),
             "may_control": is_own and request.user.can(Action.TRAINING_CONTROL),
             "data": {

@@ -5,17 +5,19 @@ from __future__ import annotations
 from django import template
 
 from aiplatform.lib import markdown
-from training.catalog import metric_labels
+from training.catalog import metric_labels, param_labels
+from training.experiments.comparison import ParamGroup
 
 register = template.Library()
 register.filter("figure_name", metric_labels.word)
+register.filter("param_name", param_labels.label)
 register.filter("markdown", markdown.render)
 
 
 @register.filter
-def figure(value: float) -> str:
-    """Four digits: 0.9124, 12.35, 1.2e-05."""
-    return f"{value:.4g}"
+def figure(value: float | None) -> str:
+    """Four digits: 0.9124, 12.35, 1.2e-05; a dash for None."""
+    return "–" if value is None else f"{value:.4g}"
 
 
 @register.filter
@@ -26,9 +28,15 @@ def is_number(value: object) -> bool:
 
 @register.filter
 def parameter(value: object) -> str:
-    """A parameter as people read it: five digits of a number."""
+    """A parameter as people read it: four digits of a number."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
         return "–"
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@register.filter
+def params_count(groups: list[ParamGroup]) -> int:
+    """How many parameters groups have together."""
+    return sum(len(group.rows) for group in groups)

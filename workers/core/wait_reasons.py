@@ -10,12 +10,12 @@ from aiplatform.lib.wording import Message
 
 WAIT = {
     "new": _("Just queued; scheduled in a moment."),
-    "no_cards": _("Waits for GPUs: %(asked)s requested, %(free)s free."),
-    "no_share": _("Waits for a share of a GPU: %(asked)s/8 requested, at most %(free)s/8 free on one GPU."),
+    "no_cards": _("Waits for GPUs: %(asked)s needed, %(free)s free."),
+    "no_share": _("Waits for a share of a GPU: %(asked)s/8 needed, at most %(free)s/8 free on one GPU."),
     "scattered": _(
-        "Waits for GPUs on one node: %(asked)s requested, %(free)s free in total but at most %(best)s on one node."
+        "Waits for GPUs on one node: %(asked)s needed, %(free)s free in total but at most %(best)s on one node."
     ),
-    "no_cpu": _("Waits for CPU cores: %(asked)s requested on one node."),
+    "no_cpu": _("Waits for CPU cores on one node: %(asked)s needed, %(free)s of %(total)s free."),
     "no_machine": _("No available node is large enough; the job starts when one comes back."),
     "no_such_tier": _("No available node has an isolation tier from %(least)s to %(most)s, which the image requires."),
     "reserved": _("Resources are free but reserved for job %(job)s, which was queued earlier."),

@@ -154,7 +154,8 @@ class Image(models.Model):
 
     @property
     def status_word(self) -> str:
-        return str(self.status.label)
+        """The state for users; an image of the platform is never built before its first use."""
+        return str(_("Built in") if self.built_in and self.status == State.NEW else self.status.label)
 
     @property
     def why(self) -> str:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
+from aiplatform.lib import ids
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from aiplatform.objects import bulk
@@ -46,8 +47,8 @@ class ImagePages(ObjectPages[Image]):
         ),
         Column(_("Kind"), "row.get_kind_display", sort="kind"),
         Column(_("State"), "{% state_chip row.status row.status_word %}"),
-        Column("Python", "row.contents.python|default:'–'", css="mono"),
-        Column("torch", "row.contents.torch|default:'–'", css="mono"),
+        Column("Python", "row.contents.python|default:'–'"),
+        Column("PyTorch", "row.contents.torch|default:'–'"),
         Column(
             _("Size"),
             "{% if row.total_bytes %}{{ row.total_bytes|bytes }}{% else %}–{% endif %}",
@@ -65,7 +66,7 @@ class ImagePages(ObjectPages[Image]):
         ),
     )
     region, art, title = "images", "package", pgettext_lazy("container", "Images")
-    lead = _("Sources of programs for jobs: engines built from packages, saved workspaces, and container images.")
+    lead = _("Programs for jobs: engines, saved workspaces and containers.")
     filter_label, no_match_text = _("Filter images"), _("No image matches this filter.")
     new_title, save_label = _("Build image"), _("Save")
     form_template, edit_template = "images/new.html", "objects/form.html"
@@ -98,11 +99,16 @@ class ImagePages(ObjectPages[Image]):
             "copies": NodeCopy.objects.visible_to(request.user).filter(image=row),
             "machines": compatibility.machines(row) if request.user.can(Action.CLUSTER_VIEW) else [],
             "needs": compatibility.needs_of(row),
+            "may_rebuild": is_own and engines.can_edit(row) and request.user.can(Action.JOBS_SUBMIT),
             "can_build": row.kind == Image.Kind.ENGINE and row.status in (State.NEW, State.FAILED),
         }
 
     def form(self, request: SignedInRequest, row: Image | None = None) -> BuildForm | EditForm:
-        return EditForm(request.POST or None, instance=row) if row else BuildForm(request.POST or None)
+        if row:
+            return EditForm(request.POST or None, instance=row)
+        like = ids.number(request.GET.get("like", ""))
+        former = Image.objects.visible_to(request.user).filter(pk=like).first() if like is not None else None
+        return BuildForm(request.POST or None, initial=engines.similar(former) if former else {})
 
     def service_check(self, request: SignedInRequest, row: Image | None) -> Any:
         return None if row else partial(engines.check, user=request.user)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts.services.notify import notify
+from accounts.services.notify import NOTHING, notify
 from aiplatform.lib import wording
 from workers.core import kinds
 from workers.core.models import Attempt, Job
@@ -21,11 +21,12 @@ def ended(job: Job, attempt: Attempt) -> None:
     if news is None or kinds.is_quiet(job) or listeners.speak_for(job):
         return
     kind, code = news
+    is_ordinary = kind == "finished" and attempt.reason == Reason.DONE  # the title says it all
     notify(
         job.owner,
         kind,
         title=wording.message(code, kind=job.kind, name=job.name),
-        text=attempt.message or job.message,
+        text=NOTHING if is_ordinary else attempt.message or job.message,
         url=kinds.url_of(job),
         key=f"job-{job.pk}-{attempt.number}",
     )

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.access.permissions import Action
 from accounts.models import User
-from aiplatform.lib.columns import narrow
+from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.times import format_duration
 from aiplatform.pages.home.approvals import ApprovalSource, Pending
 from aiplatform.pages.home.sections import Section
@@ -24,6 +24,7 @@ from workers.jobs import buttons
 from workers.jobs.buttons import Button
 
 MAX_JOBS = 8
+MAX_ENDED = 6
 ROW_ACTIONS = ("pause", "continue", "finish", "stop")
 
 
@@ -39,20 +40,37 @@ class JobRow:
 
 
 def running_jobs(user: User) -> dict[str, Any] | None:
-    """Return running and queued jobs of the user, newest first: {rows, more}."""
-    live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", *kinds.related())
-    live = narrow(live, cluster=("name", "closed_at"))
+    """Return running and queued jobs of the user, for operators those of all users, newest first.
+
+    {rows, more, of_all}; None for users without any.
+    """
+    of_all = user.can(Action.CLUSTER_MANAGE)
+    live = Job.objects.visible_to(user) if of_all else Job.objects.filter(owner=user)
+    live = live.exclude(state__in=FINAL).select_related("cluster", "owner", *kinds.related())
+    live = narrow(live, cluster=("name", "closed_at"), owner=USER_NAMES)
     jobs = list(live.order_by("-pk")[: MAX_JOBS + 1])
-    if not jobs:
+    if not jobs and not of_all:
         return None
     may_control = user.can(Action.JOBS_CONTROL)
-    return {"rows": [_row(job, may_control) for job in jobs[:MAX_JOBS]], "more": len(jobs) > MAX_JOBS}
+    rows = [_row(job, may_control) for job in jobs[:MAX_JOBS]]
+    return {"rows": rows, "more": len(jobs) > MAX_JOBS, "of_all": of_all}
 
 
 def _row(job: Job, may_control: bool) -> JobRow:
     allowed = [button for button in buttons.shown(job) if button.allowed and button.verb in ROW_ACTIONS]
     icon = kinds.icon_of(job.kind)
     return JobRow(job, kinds.url_of(job), kinds.label_of(job.kind), icon, allowed if may_control else [])
+
+
+def ended_jobs(user: User) -> dict[str, Any] | None:
+    """Return the newest jobs of all users that have ended: {rows: [{job, url, kind, icon}]}."""
+    ended = Job.objects.visible_to(user).filter(state__in=FINAL).select_related("owner", *kinds.related())
+    jobs = narrow(ended, owner=USER_NAMES).order_by("-pk")[:MAX_ENDED]  # by number: the time of the end has no index
+    rows = [
+        {"job": job, "url": kinds.url_of(job), "kind": kinds.label_of(job.kind), "icon": kinds.icon_of(job.kind)}
+        for job in jobs
+    ]
+    return {"rows": rows} if rows else None
 
 
 def pending_approvals(user: User, limit: int) -> Iterator[Pending]:
@@ -77,6 +95,7 @@ def pending_time_requests(user: User, limit: int) -> Iterator[Pending]:
 
 
 JOBS = Section("jobs", "home/_jobs.html", running_jobs, needs=Action.JOBS_VIEW, order=20, live=True)
+ENDED = Section("ended", "home/_ended.html", ended_jobs, needs=Action.CLUSTER_MANAGE, order=25, live=True)
 APPROVALS = ApprovalSource(
     "jobs", gettext_lazy("Job approval"), "check", pending_approvals, needs=Action.CLUSTER_ADMINISTER
 )

@@ -17,7 +17,7 @@ from aiplatform.lib.registry import Registry
 from workers.core import disk_limits, kinds, run_time
 from workers.core.models import Allocation, Attempt, Device, Job, JobEvent
 from workers.core.states import JobState
-from workers.jobs import buttons, job_tabs
+from workers.jobs import buttons, holders, job_tabs
 from workers.resources.clusters import cluster_use
 
 EVENTS_SHOWN = 200
@@ -92,9 +92,9 @@ def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
     Keys: job, kind_label, kind_icon, buttons, force, may_control, again, may_urgent, places, attempts, attempt,
-    runtime, limit, disk_limit, borrowed, time_requested, events. `runtime` is a timedelta or None, `disk_limit` bytes
-    or None. Places and events are read
-    when a template shows them. The caller checked that the person may see it.
+    runtime, limit, disk_limit, borrowed, time_requested, holders, events. `runtime` is a timedelta or None,
+    `disk_limit` bytes or None. Places and events are read when a template shows them. The caller checked that the
+    person may see it.
     """
     may_control = user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything)
     attempts = list(job.attempts.order_by("-number"))
@@ -116,6 +116,7 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "disk_limit": disk_limits.limit_bytes(job),
         "borrowed": cluster_use.is_borrowed(job),
         "time_requested": not job.is_final and job.time_requests.filter(answer="open").exists(),
+        "holders": holders.holders_of(job, user, now()),
         "events": SimpleLazyObject(lambda: events(job)),
     }
 

@@ -35,9 +35,10 @@ def order_context(job: Job, user: User) -> dict[str, Any] | None:
 
 
 def places_context(job: Job, user: User) -> dict[str, Any] | None:
-    """Where its newest attempt runs or ran; None before it was placed."""
+    """Where its newest attempt runs or ran, where the head of the page does not say all: several nodes, or ports."""
     ranks = ranks_of(job)
-    return {"ranks": list(ranks.items()), "live": job.is_live} if ranks else None
+    is_plain = len(ranks) == 1 and not ranks[min(ranks)]["ports"]
+    return {"ranks": list(ranks.items()), "live": job.is_live} if ranks and not is_plain else None
 
 
 def ranks_of(job: Job) -> dict[int, dict[str, Any]]:

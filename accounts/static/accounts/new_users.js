@@ -44,6 +44,19 @@ function enhance(form) {
     form.querySelector("[data-create] span").textContent = filled ? tn("Create %(count)s user", "Create %(count)s users", filled) : t("Create users");
   }
 
+  /** A role that starts no jobs needs no cluster: the cell is shut, unless a group may bring further roles. */
+  function judgeCluster(row) {
+    const role = cell(row, "role");
+    const cluster = cell(row, "cluster");
+    if (!role || !cluster) return;
+    const isIdle = role.dataset.withoutJobs.split(" ").includes(role.value) && !cell(row, "group")?.value;
+    if (isIdle && !cluster.disabled) cluster.dataset.before = cluster.value;
+    if (isIdle) cluster.value = "";
+    else if (cluster.disabled) cluster.value = cluster.dataset.before ?? "";
+    cluster.disabled = isIdle;
+    cluster.title = isIdle ? t("This role starts no jobs and needs no cluster.") : "";
+  }
+
   function add() {
     if (rows().length >= most) {
       toast(t("At most %(max)s users can be created at once.", { max: most }), "fail");
@@ -109,6 +122,7 @@ function enhance(form) {
       values.forEach((value, at) => {
         if (columns[at]) put(row, columns[at], value);
       });
+      judgeCluster(row);
     });
     count();
     cell(row, "username").focus();
@@ -124,6 +138,11 @@ function enhance(form) {
     clearError(field);
     if (field.dataset.column === "username") cell(field.closest("tr"), "nickname").placeholder = field.value;
     count();
+  });
+
+  body.addEventListener("change", (event) => {
+    const row = /** @type {Element} */ (event.target).closest("tr");
+    if (row) judgeCluster(row);
   });
 
   body.addEventListener("paste", (event) => {
@@ -197,6 +216,7 @@ function enhance(form) {
     else toast(t("The file has no rows."), "fail");
   });
 
+  rows().forEach(judgeCluster); // a form that came back, or that the browser restored
   if (matchMedia("(width <= 700px)").matches) for (const row of rows().slice(1).filter(isEmpty)) row.remove(); // rows are blocks there
   renumber();
   for (const button of form.querySelectorAll("tbody [data-remove-row]")) button.hidden = false;

@@ -121,7 +121,7 @@ def _command(words: Sequence[str]) -> list[str]:
 def _run(argv: Sequence[str], env: dict[str, str]) -> int:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # ssh hears it too, and decides
     try:
-        heard = {"preexec_fn": _hear_interrupts} if os.name == "posix" else {}
+        heard: dict[str, Any] = {"preexec_fn": _hear_interrupts} if os.name == "posix" else {}
         return subprocess.run(argv, env=env, check=False, **heard).returncode
     finally:
         signal.signal(signal.SIGINT, before)

@@ -20,6 +20,7 @@ INLINE_SCRIPT = re.compile(r"<script>(.+?)</script>", re.DOTALL)
 ALIGNMENT = re.compile(r' style="text-align: (left|right|center);"')
 HAN = re.compile(r"[\u4e00-\u9fff]")
 ZERO_WIDTH_SPACE = "\u200b"
+PAGE_BOOST = 8  # of a page in search results: a match in its title is before one in the title of a section elsewhere
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -77,12 +78,15 @@ def external_scripts(html: str, site: Path, root: str) -> str:
 
 
 def on_post_build(*, config: Any) -> None:
-    """Separate Chinese characters in the search index, so that the search finds any sequence of them."""
+    """Rank pages before their sections in the search index; in Chinese, make it find any sequence of characters."""
     index = Path(config.site_dir) / "search" / "search_index.json"
-    if config.theme["language"] != "zh" or not index.is_file():
+    if not index.is_file():
         return
     content = json.loads(index.read_text())
     for entry in content["docs"]:
-        for key in ("title", "text"):
-            entry[key] = HAN.sub(lambda match: f"{match[0]}{ZERO_WIDTH_SPACE}", entry[key])
+        if "#" not in entry["location"]:
+            entry["boost"] = PAGE_BOOST
+        if config.theme["language"] == "zh":
+            for key in ("title", "text"):
+                entry[key] = HAN.sub(lambda match: f"{match[0]}{ZERO_WIDTH_SPACE}", entry[key])
     index.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")))

@@ -119,9 +119,10 @@ def guide_of(user: User) -> dict[str, Any] | None:
     """Return the steps and the current one: {steps: [{step, done, current}], current, start, done, total}.
 
     The current step is the first one that is required and not done; `start` is its page, or None while its inputs
-    are missing or the user may not start it. None for users without a workflow, who dismissed the guide, or are done.
+    are missing or the user may not start it. None for users without a workflow, who dismissed the guide, or are done,
+    and for operators of a platform with other users unless they requested it.
     """
-    if user.guide == Guide.HIDDEN:
+    if user.guide == Guide.HIDDEN or _is_operator_of_others(user):
         return None
     steps = list_steps(user)
     if len(steps) < MIN_STEPS or not any(step.start and user.can(step.start.needs) for step in steps):
@@ -142,6 +143,13 @@ def guide_of(user: User) -> dict[str, Any] | None:
         "done": sum(done.values()),
         "total": len(steps),
     }
+
+
+def _is_operator_of_others(user: User) -> bool:
+    """Whether the user runs the platform for others; the guide is for those who train, the first user included."""
+    if user.guide == Guide.SHOWN or not user.can(Action.CLUSTER_MANAGE):
+        return False
+    return User.objects.filter(is_active=True).exclude(pk=user.pk).exists()
 
 
 def set_guide(user: User, value: Guide) -> None:

@@ -52,7 +52,8 @@ export class Chart {
     this.built = "";
     const { title, key = "", heading = "h3", unit = "" } = options;
     const name = make(heading, "chart-title", title);
-    if (key) name.append(" ", make("span", "mono small muted", key));
+    if (key !== title && key.endsWith(title)) name.append(" ", make("span", "mono small muted", key)); // no label of its own
+    else name.title = key;
     this.numbers = make("p", "chart-numbers");
     this.full = headButton("expand", t("Show %(title)s in full screen", { title: key || title }), () => this.toggleFullScreen());
     this.full.hidden = !document.fullscreenEnabled;
@@ -184,7 +185,7 @@ export class Chart {
     if (role === "raw") return { ...base, stroke: this.color(line, "40"), width: 1 };
     const stroke = this.color(line);
     if (dots) return { ...base, stroke, width: 0, paths: () => null, points: { show: true, size: 6, fill: stroke } };
-    const points = { show: count < 40 || ((_plot, _series, from, to) => to - from < 40) };
+    const points = stepped ? { show: false } : { show: count < 40 || ((_plot, _series, from, to) => to - from < 40) };
     return { ...base, stroke, width, dash: dash ?? dashOf(place), points, ...(stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}) };
   }
 

@@ -12,6 +12,15 @@ import { t } from "./i18n.js";
 const refused = document.querySelectorAll("dialog[data-dialog-now]");
 for (const dialog of refused) dialog.showModal();
 
+/** Show a dialog; Enter pressed at once never destroys anything, so the focus is on the way out. @param {HTMLDialogElement} dialog */
+function show(dialog) {
+  dialog.showModal();
+  if (!document.activeElement?.matches(".btn-danger")) return;
+  /** @type {HTMLElement | null} */
+  const close = dialog.querySelector("[data-dialog-close]");
+  close?.focus();
+}
+
 document.addEventListener("click", (event) => {
   const opener = /** @type {Element} */ (event.target).closest?.("[data-dialog-open]");
   if (opener) {
@@ -20,7 +29,7 @@ document.addEventListener("click", (event) => {
     if (dialog) {
       event.preventDefault();
       guard(dialog);
-      dialog.showModal();
+      show(dialog);
     }
     return;
   }
@@ -78,19 +87,19 @@ export function ask({ title, text = "", act = t("Continue"), danger = false, typ
   }
   const foot = Object.assign(document.createElement("div"), { className: "dialog-foot" });
   const no = Object.assign(document.createElement("button"), { type: "button", className: "btn", textContent: t("Cancel") });
-  no.addEventListener("click", () => dialog.close(""));
+  no.dataset.dialogClose = "";
   const yes = Object.assign(document.createElement("button"), {
     value: "yes",
     className: `btn btn-primary${danger ? " btn-danger" : ""}`,
     textContent: act,
   });
   yes.dataset.confirmSubmit = "";
-  foot.append(no, yes);
+  foot.append(yes, no);
   form.append(head, body, foot);
   dialog.append(form);
   document.body.append(dialog);
   guard(dialog);
-  dialog.showModal();
+  show(dialog);
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       resolve(dialog.returnValue === "yes");
@@ -127,7 +136,8 @@ document.addEventListener("htmx:confirm", (event) => {
   const { question, elt, issueRequest } = event.detail;
   if (!question) return;
   event.preventDefault();
-  const danger = elt.classList?.contains("btn-danger") ?? false;
+  const pressed = event.detail.triggeringEvent?.submitter ?? elt; // a form asks for its button
+  const danger = pressed.matches?.(".btn-danger, .menu-danger") ?? false;
   asking.add(elt);
   ask({ title: question, text: elt.dataset?.confirmText, act: elt.dataset?.confirmAct || t("Continue"), danger }).then((yes) => {
     asking.delete(elt);

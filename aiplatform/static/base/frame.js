@@ -2,7 +2,6 @@
 import "./bell.js";
 import "./copy.js";
 import "./dialog.js";
-import "./keepfiles.js";
 import "./keys.js";
 import "./lists.js";
 import "./menu.js";
@@ -13,8 +12,15 @@ import "./time.js";
 import { toast } from "./toast.js";
 import { t } from "./i18n.js";
 
-// fields for users, which few pages have
+// fields for files and for users, which few pages have
+if (document.querySelector("form[data-keeps-files], [data-drop-file]")) import("./keepfiles.js");
 if (document.querySelector("textarea[data-people]")) import("./people.js");
+
+// the current tab is visible where the row of tabs is wider than the window
+for (const tab of document.querySelectorAll(".tabs > [aria-current]")) {
+  const row = /** @type {HTMLElement} */ (tab.parentElement);
+  row.scrollLeft = /** @type {HTMLElement} */ (tab).offsetLeft - row.offsetLeft - (row.clientWidth - tab.clientWidth) / 2;
+}
 
 // a control that files a form or follows an address as soon as it changes (filters, switchers)
 document.addEventListener("change", (event) => {

@@ -1,5 +1,6 @@
 // Forms that bring files are sent in the background: where something is refused, the page says so and the chosen files
 // stay chosen. A browser forgets them with the page. Without scripts the form is sent as any other.
+import { showNames } from "./file_fields.js";
 
 /** Put what the answer shows into the form, with the files that are chosen in it. */
 function showRefusal(form, shown) {
@@ -12,8 +13,11 @@ function showRefusal(form, shown) {
     }
     blank.closest(".form-row")?.querySelector("[data-choose-again]")?.remove();
     blank.replaceWith(chosen);
+    showNames(chosen);
   }
   form.replaceChildren(...shown.childNodes);
+  /** @type {any} */ (globalThis).htmx?.process(form); // parts that are loaded later
+  form.dispatchEvent(new Event("input", { bubbles: true })); // scripts of the form show what belongs to its values
   form.querySelector('[aria-invalid="true"], [role="alert"]')?.focus();
 }
 

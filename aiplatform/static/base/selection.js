@@ -56,8 +56,10 @@ function show(bar) {
   const buttons = bar.querySelectorAll("[data-bulk-code]");
   for (const button of buttons) {
     const rows = possible(selection, button);
-    const { label = "", least } = button.dataset;
-    button.disabled = rows.length < Number(least);
+    const { label = "", least, differ = "" } = button.dataset;
+    const differs = kindsOf(rows, button.dataset.bulkCode ?? "").size > 1;
+    button.disabled = rows.length < Number(least) || differs;
+    button.title = differs ? differ : "";
     button.querySelector("span").textContent = rows.length && rows.length < selection.size ? `${label} (${rows.length})` : label;
   }
 }
@@ -70,6 +72,9 @@ function showAll() {
 
 /** @param {Map<string, Chosen>} selection @param {HTMLElement} button */
 const possible = (selection, button) => [...selection.values()].filter((row) => row.possible.includes(button.dataset.bulkCode ?? ""));
+
+/** What an action compares rows by, as `CODE=…` among what is possible. @param {Chosen[]} rows @param {string} code */
+const kindsOf = (rows, code) => new Set(rows.flatMap((row) => row.possible.filter((word) => word.startsWith(`${code}=`))));
 
 /** @param {HTMLElement} bar @param {HTMLButtonElement} button */
 async function run(bar, button) {

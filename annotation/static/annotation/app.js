@@ -22,6 +22,8 @@ import { Strip } from "./strip.js";
 
 const root = document.getElementById("annotator");
 const find = (name) => root.querySelector(`[data-${name}]`);
+// the frame around the image shows where Tab went; the page itself puts the focus there when it opens
+addEventListener("keydown", ({ key }) => root.toggleAttribute("data-tabbed", key === "Tab"), true);
 const given = JSON.parse(document.getElementById("desk").textContent);
 const stage = find("stage");
 await loadKinds(given.kinds);

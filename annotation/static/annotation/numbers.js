@@ -58,7 +58,7 @@ export function askNumbers({ desk, shape }) {
       ...[...fields.values()].map(({ part }) => part),
       problem,
     ),
-    element("div", { className: "dialog-foot" }, cancel, save),
+    element("div", { className: "dialog-foot" }, save, cancel),
   );
   const dialog = element("dialog", { className: "dialog" }, form);
   dialog.setAttribute("aria-labelledby", "numbers-title");

@@ -163,7 +163,7 @@ export class ObjectPanel {
     const chosen = scene.selected.has(shape.id);
     const hidden = scene.isHidden(shape);
     const size = element("span", "num muted small", kindOf(shape).size(shape.rings, scene.box(shape.id)));
-    const choose = element("button", "annotator-choose", dot(desk.colourOf(shape.label)), element("span", "cut", name), size);
+    const choose = element("button", "annotator-choose", dot(desk.colourOf(shape.label)), element("span", "cut", name.slice(0, -String(shape.z).length), element("span", "annotator-number num", String(shape.z))), size);
     choose.type = "button";
     choose.dataset.key = `choose-${shape.id}`;
     choose.setAttribute("aria-pressed", String(chosen));

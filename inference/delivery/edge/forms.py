@@ -38,19 +38,19 @@ class EdgeSamplingForm(forms.Form):
     """Which pictures devices keep for annotation."""
 
     keep_percent = forms.IntegerField(
-        label=_("Randomly sampled images"),
+        label=_("Random sample"),
         min_value=0,
         max_value=100,
         help_text=_("Share of all processed images. 0: none."),
     )
     keep_below = forms.IntegerField(
-        label=_("Images stored if the confidence is below this value"),
+        label=_("Store images below confidence"),
         min_value=0,
         max_value=100,
         help_text=_("0: none."),
     )
     keep_days = forms.IntegerField(
-        label=_("Days until stored images are deleted"),
+        label=_("Retention (days)"),
         min_value=1,
         max_value=sampling.MAX_DAYS,
         help_text=_("If they were not made into a dataset."),
@@ -64,18 +64,15 @@ class EdgeReleaseForm(forms.Form):
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
     )
     share = forms.TypedChoiceField(
-        label=_("Reached"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
+        label=_("Rollout"), coerce=int, choices=[(share, f"{share} %") for share in fleet.SHARES], initial=10
     )
 
     soak_minutes = forms.IntegerField(
-        label=_("Continues automatically after (minutes)"),
+        label=_("Advance after (min)"),
         min_value=0,
         max_value=fleet.MAX_SOAK,
         required=False,
-        help_text=_(
-            "Minutes during which nine of ten reached devices run it without errors. Default: you advance the "
-            "stages manually."
-        ),
+        help_text=_("Advances while nine of ten reached devices run without errors. Leave empty to advance manually."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

@@ -14,6 +14,7 @@ from aiplatform.lib.wording import Message, Show, Wording
 from inference.kit.models import selftest
 
 WELL, WAITING, WRONG = "ok", "wait", "fail"
+TONES = {WELL: "run", WAITING: "wait", WRONG: "fail"}  #: hues of chips
 DIFFER = "answers_differ"
 #: outcome → (how it looks, what it means)
 OUTCOMES = {

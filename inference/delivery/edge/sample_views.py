@@ -25,8 +25,9 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
     form = AnnotateForm(request.POST or None, initial={"name": samples.name_for(group, request.user)})
     if request.user.can(Action.DATASETS_CREATE) and form.is_valid():
         with errors_shown_on(form):
-            dataset = samples.annotate(holder=group, name=form.cleaned_data["name"], by=request.user)
-            return redirect("datasets:detail", dataset.pk)
+            chosen = request.POST.getlist("samples")
+            dataset = samples.annotate(holder=group, name=form.cleaned_data["name"], by=request.user, chosen=chosen)
+            return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
     return _page(request, group, form=form)
 
 
@@ -72,7 +73,7 @@ def _page(
     rule = {name: getattr(group, name) for name in EdgeSamplingForm.base_fields}
     context = {
         "group": group,
-        "rows": rows[:200],
+        "rows": samples.shown(rows[:200]),
         "count": len(rows),
         "form": form or AnnotateForm(initial={"name": samples.name_for(group, request.user)}),
         "rule_form": rule_form or EdgeSamplingForm(initial=rule),

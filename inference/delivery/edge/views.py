@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
@@ -18,7 +18,7 @@ from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.delivery.edge import agent_download, fleet, logs, packages
 from inference.delivery.edge.filters import EdgeGroupFilters
 from inference.delivery.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
-from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, describe_difference
+from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, TONES, WAITING, WELL, WRONG, describe_difference
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 
 MAX_SHOWN = 500  # devices on the page of a group; the API has all
@@ -45,7 +45,7 @@ class EdgeGroupPages(ObjectPages[EdgeGroup]):
     lead = _("Devices outside of the cluster that download their model and work without a network.")
     filter_label, no_match_text = _("Filter groups"), _("No group matches.")
     empty_text = _("No devices yet. Create a group, add devices, and release a model.")
-    new_title, save_label = _("New group"), _("Create group")
+    new_title, save_label = pgettext_lazy("edge", "New group"), pgettext_lazy("edge", "Create group")
     form_lead = _("All devices of a group run the same model.")
     delete_title = _("Delete this group")
     delete_goes = _("The group and its list of devices are deleted.")
@@ -122,6 +122,7 @@ def _devices(group: EdgeGroup) -> list[EdgeDevice]:
         device.reached = device.pk in reached
         if device.look == WELL and device.reached and group.wanted and device.package != group.wanted.sha256:
             device.look, device.words = WAITING, gettext("Not contacted since the release")
+        device.tone = TONES[device.look]
     return devices
 
 
@@ -156,12 +157,15 @@ class EdgeDevicePages(ObjectPages[EdgeDevice]):
             for report in newest
         ]  # fmt: skip
         lines, left_out = logs.for_device(row)
+        look, text = OUTCOMES.get(row.outcome, OUTCOMES[""])
         return {
             "device": row,
             "lines": lines,
             "left_out": left_out,
             "group": row.group,
-            "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1],
+            "words": text,
+            "look": look,
+            "tone": TONES[look],
             "differs": describe_difference(row.differs),
             "runs": labels.get(row.package, row.package[:12]),
             "wanted": fleet.wanted_by(row),

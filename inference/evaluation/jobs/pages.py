@@ -19,6 +19,7 @@ from aiplatform.objects.pages import POST, ObjectPages, Row, action, page
 from aiplatform.objects.tables import Column, MainColumn
 from inference.evaluation.jobs.forms import ModelJobForm
 from inference.evaluation.jobs.submission import DEFAULT_CPUS
+from inference.registry.models import ModelVersion
 from workers.core.states import GROUP_LABELS, GROUPS, JobState
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
@@ -75,8 +76,10 @@ class ModelJobPages(ObjectPages[Row]):
         return {"refresh_s": request.user.refresh_s or 5} if is_live else {}
 
     def initial(self, request: SignedInRequest) -> dict[str, Any]:
-        """Initial values of the form."""
-        return {name: request.GET[name] for name in self.prefilled if name in request.GET}
+        """Initial values of the form; `?model=` chooses the newest version in use of a model."""
+        newest = ModelVersion.objects.visible_to(request.user).newest_of(request.GET.get("model", ""))
+        named = {name: request.GET[name] for name in self.prefilled if name in request.GET}
+        return {"model_version": newest} | named if newest else named
 
     def form(self, request: SignedInRequest, row: Row | None = None) -> BaseForm:
         initial = self.initial(request)

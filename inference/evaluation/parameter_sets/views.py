@@ -15,6 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects import bulk
 from aiplatform.objects.pages import ObjectPages
 from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.evaluation import evaluations, saved_parameters
@@ -42,12 +43,18 @@ class EvaluationSetPages(ObjectPages[EvaluationSet]):
         Column(_("Visible to"), "row.get_visibility_display"),
         Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
         Column(_("Actions"), template="inference/_evaluation_set_buttons.html", kind="actions"),
-    )
+        bulk=(
+            bulk.delete(
+                "/api/v1/evaluation-sets/0/", _("Evaluations created with it are kept."),
+                needs=Action.EVALUATIONS_SUBMIT,
+            ),
+        ),
+    )  # fmt: skip
     region, art, title = "sets", "sliders", _("Evaluation parameters")
     lead = _("Saved parameters of an evaluation, for reuse.")
     filter_label, no_match_text = _("Filter parameter sets"), _("No parameter set matches.")
     empty_text = _("No parameter sets yet. Open an evaluation and save its parameters.")
-    new_title, empty_action = _("New parameter set"), _("Evaluations")
+    new_title, empty_action = _("New parameter set"), _("View evaluations")
     confirms_name, deleted_text = False, _("Parameter set %(name)s deleted.")
     list_template, form_template = "inference/evaluation_set_list.html", "inference/evaluation_set_edit.html"
     detail_template = "inference/evaluation_set.html"

@@ -24,6 +24,7 @@ class Cell:
     value: str
     interval: str = ""
     difference: str = ""
+    difference_interval: str = ""
     verdict: tuple[Any, str] | None = None
 
 
@@ -38,6 +39,7 @@ def cell(value: Value) -> Cell:
     return Cell(
         f"{value.value:.3f}",
         interval,
-        f"{difference.value:+.3f} ({difference.low:+.3f} … {difference.high:+.3f})",
+        f"{difference.value:+.3f}",
+        f"{difference.low:+.3f} … {difference.high:+.3f}",
         VERDICTS[difference.verdict],
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 340, 240, 58, 46, 20, 10
+WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 440, 260, 58, 46, 20, 10
 LABEL_DOWN, LABEL_LEFT = 8, 14  # of the words beside the axes, from the edge
 MAX_WRITTEN = 1e6  # larger ones stand with their power of ten
 LINE_KINDS = 8  # colours of lines, see tokens.css

@@ -73,7 +73,7 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
             label=_("%(figure)s by strength of the alteration") % {"figure": figure},
             across_label=_("Severity of the corruption"), up_label=figure,
             lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.count_ticks(frame.top)),
-            across=frame.across([(0, _("none")), (1, _("low")), (2, _("high")), (3, _("high"))]),
+            across=frame.across([(0, _("none")), (1, _("low")), (2, _("medium")), (3, _("high"))]),
             keys=[Key(str(ALTERED_LABELS[kind]), "line", number) for number, kind in enumerate(values, 1)],
         ),
     }  # fmt: skip
@@ -97,7 +97,7 @@ def reliability_chart(reliability: Reliability) -> Chart:
     return Chart(
         label=_("Accuracy by confidence"), bars=bars, lines=[frame.line([(0, 0), (1, 1)], colour=8)],
         across=frame.across(charts.SHARES), up=frame.up(charts.SHARES),
-        across_label=_("Confidence (0 to 1)"), up_label=_("Share of correct predictions (0 to 1)"),
+        across_label=_("Confidence"), up_label=_("Share correct"),
         keys=[Key(_("predictions with this confidence"), "bar"), Key(_("perfect calibration"), "line", 8)],
         table=Table(
             [_("Score"), _("Prediction"), _("Share correct"), _("Mean score")],
@@ -122,7 +122,7 @@ def cost_chart(costs: Costs) -> Chart:
         lines=[frame.line(list(zip(costs.thresholds, costs.costs, strict=True)))],
         marks=[frame.mark(costs.threshold, costs.costs[costs.best], best)],
         across=frame.across(charts.SHARES), up=frame.up(charts.count_ticks(top)),
-        across_label=_("Confidence threshold (0 to 1)"), up_label=_("Cost"),
+        across_label=_("Confidence threshold"), up_label=_("Cost"),
         keys=[Key(_("cost"), "line"), Key(_("lowest: %(where)s") % {"where": best}, "dot")],
         table=Table(
             [_("Confidence threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],

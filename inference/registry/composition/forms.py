@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
@@ -25,7 +26,9 @@ class VersionChoice(forms.ModelChoiceField):
     """A version, with what it is for and how many classes it knows."""
 
     def label_from_instance(self, version: ModelVersion) -> str:
-        return f"{version} · {version.get_task_display()} · {len(version.classes)}"
+        count = len(version.classes)
+        classes = ngettext("%(count)s class", "%(count)s classes", count) % {"count": count}
+        return f"{version} · {version.get_task_display()} · {classes}"
 
 
 def list_parts(user: User, tasks: tuple[str, ...]) -> ModelVersionQuerySet:
@@ -95,7 +98,7 @@ class EnsembleForm(ComposeForm):
         for number in range(1, MAX_PARTS + 1):
             needed = number <= MIN_PARTS
             self.fields[f"part{number}"] = VersionChoice(
-                label=_("Part %(number)s") % {"number": number},
+                label=_("Model %(number)s") % {"number": number},
                 queryset=rows,
                 required=needed,
                 empty_label=_("Choose a model") if needed else _("None"),
@@ -116,8 +119,12 @@ class EnsembleForm(ComposeForm):
         }
 
     def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Return the fields of each part with its weight."""
-        return [(self[f"part{number}"], self[f"weight{number}"]) for number in range(1, MAX_PARTS + 1)]
+        """Return the fields of the parts that every ensemble has, with their weights."""
+        return [(self[f"part{number}"], self[f"weight{number}"]) for number in range(1, MIN_PARTS + 1)]
+
+    def further_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        """Return the fields of the other parts with their weights."""
+        return [(self[f"part{number}"], self[f"weight{number}"]) for number in range(MIN_PARTS + 1, MAX_PARTS + 1)]
 
 
 class ChainForm(ComposeForm):

@@ -19,10 +19,8 @@ from inference.registry.models import ModelVersion
 
 KIND_LABELS = {ENSEMBLE: _("Ensemble"), CHAIN: _("Chain")}
 LEADS = {
-    ENSEMBLE: _(
-        "All parts process the image, and their predictions are combined: more accurate than each alone, and slower."
-    ),
-    CHAIN: _("The detector finds objects, and a second model classifies each."),
+    ENSEMBLE: _("All models process the image; their predictions are combined."),
+    CHAIN: _("A detector finds objects, a second model classifies each."),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -37,6 +38,7 @@ class ServiceSample(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     at = models.DateTimeField(default=now)
     until: datetime  # when it goes; set by samples.waiting
+    boxes: list[dict[str, Any]]  # predicted boxes; set by samples.shown
 
     class Meta:
         ordering = ["-pk"]

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -24,9 +24,10 @@ from aiplatform.lib import titles, zips
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.registry import Registry
+from aiplatform.lib.wording import Message, message
 from datasets.formats.neutral import CLASSES, SHAPES
 from datasets.models import Dataset, Upload
-from datasets.services import datasets, imports, uploads
+from datasets.services import datasets, imports, sources, uploads
 from datasets.storage import image_files
 from inference.registry import prediction_shapes
 from inference.serving.feedback.models import ServiceSample
@@ -43,6 +44,7 @@ MAX_SAMPLES = 1000  # of one service that wait for annotation
 MAX_BYTES_TOGETHER = 1 << 30
 BY_RULE = 0.5  # of both, that pictures kept by a rule may take
 MAX_PREDICTIONS = 2000
+MAX_BOXES = 100  # drawn on one image
 MAX_JSON_BYTES = 1_000_000
 RETENTION = timedelta(days=90)
 
@@ -63,6 +65,13 @@ class HolderKind:
         return str(self.model.__name__)
 
 
+def _story(metadata: Mapping[str, str]) -> Message:
+    """Return the story of a version: it is a draft, to be corrected."""
+    return message("service.draft", name=str(metadata.get("holder", ""))[:100])
+
+
+#: Uploads of these images; they carry the files themselves.
+SOURCE = sources.Source("feedback", None, _story)
 HOLDERS: Registry[HolderKind] = Registry("holder of images")
 HOLDERS.register(HolderKind(Service, "services"))
 #: Endings of the pictures in the archive, by content.
@@ -186,6 +195,23 @@ def waiting(holder: Holder) -> list[ServiceSample]:
     return rows
 
 
+def shown(rows: Sequence[ServiceSample]) -> Sequence[ServiceSample]:
+    """Return rows with `boxes`, the predicted boxes as their page draws them."""
+    for row in rows:
+        row.boxes = [
+            {
+                "x": box[0],
+                "y": box[1],
+                "w": box[2] - box[0],
+                "h": box[3] - box[1],
+                "name": str(entry.get("name", ""))[:50],
+            }
+            for entry in row.answers[:MAX_BOXES]
+            if (box := prediction_shapes.box_of(entry, row.width, row.height)) is not None
+        ]
+    return rows
+
+
 def _days(holder: Holder) -> int:
     """How long pictures that a rule kept wait."""
     return limits_of(holder)["keep_days"] if isinstance(holder, Service) else holder.keep_days
@@ -205,19 +231,23 @@ def _delete(row: ServiceSample) -> None:
     row.file.unlink(missing_ok=True)
 
 
-def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
+def annotate(*, holder: Holder, name: str, by: User, chosen: Collection[str] = ()) -> Dataset:
     """Make a dataset of the pictures that wait, the answers on them as the first draft of its annotation.
+
+    Args:
+        chosen: keys of the pictures to take, as a form sends them; empty for all.
 
     Raises:
         NoSamples: no picture waits.
         NameTaken, Invalid, TooLarge, DiskFull: as datasets are made.
     """
-    rows = [row for row in waiting(holder) if row.file.is_file()]
+    rows = [row for row in waiting(holder) if row.file.is_file() and (not chosen or str(row.pk) in chosen)]
     if not rows:
         raise NoSamples(_("No images are waiting for annotation."))
     datasets.check(owner=by, name=name)
     entries = list(_entries(holder, rows))
-    upload = uploads.create(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
+    metadata = {"filename": "samples.zip", sources.KEY: SOURCE.name, "holder": holder.name}
+    upload = uploads.create(owner=by, length=zips.size(entries), metadata=metadata)
     try:
         with upload.file.open("wb") as out:
             out.writelines(zips.blocks(entries))
@@ -245,7 +275,7 @@ def _import_samples(holder: Holder, rows: Sequence[ServiceSample], upload: Uploa
 def name_for(holder: Holder, user: User) -> str:
     """Return a free name of a dataset as initial value."""
     taken = set(Dataset.objects.filter(owner=user).values_list("name", flat=True))
-    return titles.derive_name(holder.name, taken=taken, room=25)
+    return titles.derive_name(holder.name, "feedback", taken=taken, room=25)
 
 
 def _came_back(holder: Holder) -> str:

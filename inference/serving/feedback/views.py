@@ -13,6 +13,7 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import files
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import errors_shown_on, needs
+from inference.serving import tabs
 from inference.serving.feedback import samples
 from inference.serving.feedback.forms import AnnotateForm
 from inference.serving.feedback.models import ServiceSample
@@ -28,10 +29,17 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
     may_annotate = request.user.can(Action.DATASETS_CREATE)
     if may_annotate and form.is_valid():
         with errors_shown_on(form):
-            dataset = samples.annotate(holder=service, name=form.cleaned_data["name"], by=request.user)
-            return redirect("datasets:detail", dataset.pk)
-    context = {"service": service, "rows": rows[:200], "count": len(rows), "form": form, "may_annotate": may_annotate}
-    context["address"] = request.build_absolute_uri(reverse("api-service-feedback", args=[pk]))
+            chosen = request.POST.getlist("samples")
+            dataset = samples.annotate(holder=service, name=form.cleaned_data["name"], by=request.user, chosen=chosen)
+            return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
+    context = {
+        **tabs.context(service, request.user, "service-samples"),
+        "rows": samples.shown(rows[:200]),
+        "count": len(rows),
+        "form": form,
+        "may_annotate": may_annotate,
+        "address": request.build_absolute_uri(reverse("api-service-feedback", args=[pk])),
+    }
     return render(request, "inference/service_samples.html", context, status=422 if form.errors else 200)
 
 
@@ -61,6 +69,6 @@ def sample_remove(request: SignedInRequest, pk: int, sample: int) -> HttpRespons
 
 
 def _own(request: SignedInRequest, pk: int) -> Service:
-    rows = Service.objects.editable_by(request.user).select_related("owner", "model_version__model")
+    rows = Service.objects.editable_by(request.user).select_related("job", "owner", "model_version__model")
     service: Service = get_object_or_404(rows, pk=pk)
     return service

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.pages import errors_shown_on, needs
+from inference.serving import tabs
 from inference.serving.keys import keys
 from inference.serving.keys.forms import KeyForm
 from inference.serving.limits import limits_of
@@ -28,7 +29,7 @@ def key_list(request: SignedInRequest, pk: int) -> HttpResponse:
             made, secret = keys.issue(service=service, by=request.user, **form.submission())
             form = KeyForm()
     context = {
-        "service": service,
+        **tabs.context(service, request.user, "service-keys"),
         "form": form,
         "made": made,
         "secret": secret,
@@ -50,5 +51,5 @@ def key_revoke(request: SignedInRequest, pk: int, key: int) -> HttpResponse:
 
 
 def _own(request: SignedInRequest, pk: int) -> Service:
-    service: Service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
+    service: Service = get_object_or_404(Service.objects.editable_by(request.user).select_related("job"), pk=pk)
     return service

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 COMPARED: dict[str, Any] = {
     "classes": _("Predicted classes"),
-    "scores": _("Confidence of predictions"),
+    "scores": _("Confidence"),
     "brightness": _("Brightness"),
     "contrast": _("Contrast"),
     "saturation": _("Saturation"),
@@ -16,6 +16,7 @@ COMPARED: dict[str, Any] = {
     "size": _("Number of pixels"),
     "shape": _("Aspect ratio"),
 }
+WHOLE_IMAGES = _("Whole images")
 LOOKS: dict[str, Any] = {
     "brightness": _("Brightness"),
     "red_green": _("Red vs. green"),

@@ -48,6 +48,10 @@ class Figures:
         return f"{100 * self.failed_high:.1f}"
 
     @property
+    def failed_percent(self) -> str:
+        return f"{100 * self.failed / self.requests:.1f}" if self.requests else "0"
+
+    @property
     def agreement_percent(self) -> str:
         return "" if self.agreement is None else f"{100 * self.agreement:.1f}"
 
@@ -86,24 +90,6 @@ def of_trial(trial: ServiceTrial) -> tuple[Figures, Figures]:
     return summarize(row for row in rows if row.candidate), summarize(row for row in rows if not row.candidate)
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One bar of the chart."""
-
-    at: datetime
-    requests: int
-    failed: int
-    height: float  # percent of the highest
-
-    @property
-    def top(self) -> str:
-        return f"{100 - self.height:.1f}"
-
-    @property
-    def height_text(self) -> str:
-        return f"{self.height:.1f}"
-
-
 def _begins(span: str) -> list[datetime]:
     """Return the start of each bar, oldest first: full hours, quarters of a day or days of the reader's time zone."""
     span_length, length = SPANS[span]
@@ -119,24 +105,42 @@ def _begins(span: str) -> list[datetime]:
 
 def since(service: Service, span: str) -> QuerySet[ServiceUsage]:
     """The counts of a service within a span of `SPANS`, copies left out."""
-    rows = ServiceUsage.objects.filter(service=service, begins_at__gte=_begins(span)[0])
+    return _since(span).filter(service=service)
+
+
+def of_day(services: Iterable[Service]) -> dict[int, Figures]:
+    """The requests of the last day by service, in one query; services without requests have zeros."""
+    rows: dict[int, list[ServiceUsage]] = {service.pk: [] for service in services}
+    for row in _since("day").filter(service__in=rows):
+        rows[row.service_id].append(row)
+    return {number: summarize(usage) for number, usage in rows.items()}
+
+
+def _since(span: str) -> QuerySet[ServiceUsage]:
+    rows = ServiceUsage.objects.filter(begins_at__gte=_begins(span)[0])
     return rows.exclude(candidate=True, trial__mode=ServiceTrial.Mode.SHADOW)
 
 
-def bars(rows: Iterable[ServiceUsage], span: str) -> list[Bar]:
-    """Return requests over time, oldest first, gaps as bars of height 0."""
+def series(rows: Iterable[ServiceUsage], span: str) -> dict[str, Any]:
+    """Return requests and latencies over time, as the charts of the page read them; the oldest part first.
+
+    `at` holds Unix times, `requests`, `failed` and `refused` counts (0 in gaps), `p50` and `p95` milliseconds (None in
+    gaps).
+    """
     begins = _begins(span)
-    sums = [[0, 0] for _begin in begins]
+    parts: list[list[ServiceUsage]] = [[] for _begin in begins]
     for row in rows:
-        index = bisect_right(begins, row.begins_at) - 1
-        if index >= 0:
-            sums[index][0] += row.requests
-            sums[index][1] += row.failed
-    highest = max(requests for requests, _failed in sums) or 1
-    return [
-        Bar(begin, requests, failed, round(100 * requests / highest, 1))
-        for begin, (requests, failed) in zip(begins, sums, strict=True)
-    ]
+        if (index := bisect_right(begins, row.begins_at) - 1) >= 0:
+            parts[index].append(row)
+    figures = [summarize(usage) for usage in parts]
+    return {
+        "at": [int(begin.timestamp()) for begin in begins],
+        "requests": [part.requests for part in figures],
+        "failed": [part.failed for part in figures],
+        "refused": [part.refused for part in figures],
+        "p50": [part.p50_ms for part in figures],
+        "p95": [part.p95_ms for part in figures],
+    }
 
 
 def by(rows: Iterable[ServiceUsage], name: str) -> list[tuple[Any, Figures]]:

@@ -6,11 +6,14 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
+from inference.serving import tabs
 from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics, trials
 from inference.serving.traffic.forms import TrialForm, TrialPartForm
@@ -74,17 +77,33 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = list(statistics.since(service, span).select_related("user", "key", "version__model"))
     shown = rows if own else [row for row in rows if row.user_id == request.user.pk]
     context = {
-        "service": service,
+        **tabs.context(service, request.user, "service-usage", is_own=own),
         "span": span,
         "whole": statistics.summarize(shown),
-        "bars": statistics.bars(shown, span),
+        "charts": _charts(statistics.series(shown, span), span),
         "versions": statistics.by(shown, "version"),
         "callers": statistics.by((row for row in shown if not row.key_id), "user") if own else [],
         "keys": statistics.by((row for row in shown if row.key_id), "key") if own else [],
-        "own": own,
         "trials": service.trials.exclude(outcome="")[:20],
     }
     return render(request, "inference/service_usage.html", context)
+
+
+def _charts(series: dict[str, list[Any]], span: str) -> list[dict[str, Any]]:
+    """Return the charts of usage as `usage.js` draws them."""
+    counts = [("requests", pgettext("endpoint", "Requests"), "--chart-1"), ("failed", _("Failed"), "--fail"),
+              ("refused", _("Rejected"), "--wait")]  # fmt: skip
+    times = [("p50", _("Median"), "--chart-1"), ("p95", _("p95"), "--chart-2")]
+    titles = {"day": _("Requests per hour"), "week": _("Requests per 6 hours"), "month": _("Requests per day")}
+    return [
+        {"title": titles[span], "unit": "", "at": series["at"], "stepped": True, "lines": [
+            {"name": label, "color": color, "values": series[name], "last": sum(series[name])}
+            for name, label, color in counts if name == "requests" or any(series[name])
+        ]},
+        {"title": _("Latency"), "unit": "ms", "at": series["at"], "stepped": False, "lines": [
+            {"name": label, "color": color, "values": series[name]} for name, label, color in times
+        ]},
+    ]  # fmt: skip
 
 
 def trial_context(service: Service) -> dict[str, Any]:

@@ -71,5 +71,5 @@ function showCell(button, key) {
   const gallery = document.getElementById("gallery");
   const address = was ? String(gallery.dataset.url) : `${gallery.dataset.url}?cell=${encodeURIComponent(key)}`;
   htmx.ajax("GET", address, { target: "#gallery", swap: "innerHTML" });
-  if (!was) document.getElementById("images").scrollIntoView({ block: "start" });
+  if (!was) location.hash = "images";
 }

@@ -1,5 +1,6 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
+import { legendOf } from "../base/chart_parts.js";
 import { grouped, t } from "../base/i18n.js";
 import { drawConfusion } from "./confusion.js";
 import { alongRecall, placeOf, rates } from "./rates.js";
@@ -19,7 +20,7 @@ const axis = (label) => ({
   stroke: colour("--chart-axis"),
   grid: { stroke: colour("--chart-grid"), width: 1 },
   ticks: { stroke: colour("--chart-grid"), width: 1 },
-  font: `11px ${colour("--font")}`,
+  font: `12px ${colour("--font")}`,
   labelFont: `12px ${colour("--font")}`,
   labelSize: 18,
   size: 40,
@@ -33,13 +34,28 @@ function chart(id, xLabel, yLabel, xs, series, hooks = {}) {
     height: 260,
     scales: { x: { time: false, range: [0, 1] }, y: { range: [0, 1.02] } },
     axes: [axis(xLabel), axis(yLabel)],
-    legend: { live: true },
+    legend: { show: false },
+    focus: { alpha: 0.25 },
     cursor: { drag: { x: false, y: false } },
     series: [{ label: xLabel, value: three }, ...series.map(({ label, stroke, width }) => ({ label, stroke, width, value: three, spanGaps: true, points: { show: false } }))],
     hooks,
   };
   const plot = new uPlot(options, [xs, ...series.map((one) => one.values)], box);
-  new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: 260 })).observe(box);
+  new ResizeObserver(() => box.clientWidth && plot.setSize({ width: box.clientWidth, height: 260 })).observe(box);
+  const list = document.createElement("ul");
+  list.className = "plain chart-legend";
+  box.after(list);
+  const rows = series.map(({ label, stroke }) => ({ name: label, last: "", best: "", title: "", color: stroke, dash: [], isHidden: false }));
+  const paint = () => legendOf(list, rows, {
+    toggle: (name) => {
+      const at = rows.findIndex((row) => row.name === name);
+      rows[at].isHidden = !rows[at].isHidden;
+      plot.setSeries(at + 1, { show: !rows[at].isHidden });
+      paint();
+    },
+    highlight: (at) => plot.setSeries(at === null ? null : at + 1, { focus: true }),
+  });
+  paint();
   return plot;
 }
 

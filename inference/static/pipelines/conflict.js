@@ -20,7 +20,7 @@ export function settle(mine, theirs, catalogue) {
   const text = el("p", "", {}, t("This draft was changed elsewhere, in another tab or by a program, after this page loaded it. Both versions are available; Undo restores the discarded one until you leave the page."));
   const list = el("details", "", {}, el("summary", "", {}, t("View differences")), found.length ? el("ul", "plain stack stack-tight pl-differences", {}, ...items) : el("p", "muted small", {}, t("Only the positions of steps differ.")));
   const choice = (value, word, className) => el("button", className, { value }, word);
-  const box = dialog(t("Changed elsewhere"), [text, list], [choice("", t("Decide later"), "btn btn-quiet"), choice("theirs", t("Use theirs"), "btn"), choice("mine", t("Keep mine"), "btn btn-primary")]);
+  const box = dialog(t("Changed elsewhere"), [text, list], [choice("mine", t("Keep mine"), "btn btn-primary"), choice("theirs", t("Use theirs"), "btn"), choice("", t("Decide later"), "btn btn-quiet")]);
   box.showModal();
   return new Promise((resolve) => {
     box.addEventListener("close", () => resolve(/** @type {"mine" | "theirs" | ""} */ (box.returnValue)));

@@ -22,6 +22,7 @@ import { askVersion, saveVersion } from "./version.js";
 
 const LARGEST_PASTE = 2 << 20; // characters
 const GRID = 20;
+const FITTED = { steps: 24, zoom: 0.2 }; // pipelines of so many steps, templates among them, open whole
 const NARROW = "(max-width: 900px)";
 
 /** Both ends of a link, as people read them. */
@@ -78,7 +79,7 @@ export class Editor extends EventTarget {
     this.draft = urls.draft && !readOnly ? new Draft(this, { url: urls.draft, revision, owner }) : null;
     this.#look();
     this.showList(matchMedia(NARROW).matches, { focus: false });
-    this.stage.open();
+    this.stage.open(this.graph.steps.size <= FITTED.steps ? FITTED.zoom : undefined);
   }
 
   #look() {

@@ -66,6 +66,8 @@ export class MiniMap {
   frame() {
     if (!this.box || !this.scale) return;
     const { left, top, right, bottom } = this.stage.camera.seen();
+    const isWhole = left <= this.box.left && top <= this.box.top && right >= this.box.right && bottom >= this.box.bottom;
+    this.element.classList.toggle("is-whole", isWhole); // beside a graph that is seen as a whole it would only cover steps
     const x = this.left + (Math.max(left, this.box.left) - this.box.left) * this.scale;
     const y = this.top + (Math.max(top, this.box.top) - this.box.top) * this.scale;
     const width = Math.max(0, (Math.min(right, this.box.right) - Math.max(left, this.box.left)) * this.scale);

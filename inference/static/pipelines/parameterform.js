@@ -10,7 +10,7 @@ export class ParameterForm {
   constructor(editor) {
     this.editor = editor;
     this.list = el("div", "stack stack-tight");
-    this.element = el("div", "stack stack-tight", {}, el("p", "muted small", {}, t("Values that a run can set. Write %(place)s in any field of a step to use one.", { place: placed("name") })), this.list);
+    this.element = el("div", "stack stack-tight", {}, el("p", "muted small", {}, `${t("Values that a run can set. Write %(place)s in any field of a step to use one.", { place: placed("name") })} ${t("Numbers, true, lists and objects are parsed as JSON, everything else as text.")}`), this.list);
     if (!editor.readOnly) {
       this.element.append(button({ icon: "plus", text: t("Add parameter"), className: "btn btn-small", act: () => {
         const name = addParameter(editor.graph);
@@ -51,7 +51,7 @@ export class ParameterForm {
       field.problem(refused);
       if (!refused && text.trim() !== name) this.rows.get(text.trim())?.name.control.focus();
     } });
-    const value = lineField(t("Default value"), { close, most: 20000, disabled, help: t("Numbers, true, lists and objects are parsed as JSON, everything else as text."), change: (text) => setParameter(graph, name, "default", parsed(text)) });
+    const value = lineField(t("Default value"), { close, most: 20000, disabled, change: (text) => setParameter(graph, name, "default", parsed(text)) });
     const note = lineField(t("Note"), { close, disabled, change: (text) => setParameter(graph, name, "note", text) });
     const element = el("fieldset", "pl-parameter stack stack-tight", {}, el("legend", "sr-only", {}, t("Parameter %(name)s", { name })), field.row, value.row, note.row);
     if (!disabled) element.append(el("div", "row", {}, button({ icon: "trash", text: t("Remove"), className: "btn btn-small btn-danger", act: () => {

@@ -14,7 +14,7 @@ export function askVersion(editor, url) {
   const warning = problems ? [el("p", "pl-warning small", {}, tn("%(count)s problem: the version cannot run until it is resolved.", "%(count)s problems: the version cannot run until they are resolved.", problems))] : [];
   const cancel = el("button", "btn", { type: "button" }, t("Cancel"));
   const save = el("button", "btn btn-primary", { type: "submit" }, t("Save version"));
-  const box = dialog(t("Save version"), [...warning, field.element], [cancel, save]);
+  const box = dialog(t("Save version"), [...warning, field.element], [save, cancel]);
   cancel.addEventListener("click", () => box.close());
   box.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -209,3 +209,29 @@ def test_comparison_by_epoch_leaves_out_who_reports_none(two, api):
 
     assert [line["points"] for line in answer[0]["runs"]] == [4, 0]
     assert api.get(f"{API}curves/?run={two[0].pk}&key=val/accuracy&axis=moon").status_code == 400
+
+
+def test_run_page_shows_key_metrics_and_what_differs_from_the_preset(as_alice, two):
+    page = as_alice.get(f"/experiments/runs/{two[1].pk}/")
+
+    params = page.context["params"]
+    names = {name for group in params["defaults"] for name, _label, _value in group.rows}
+    assert page.context["headline"] == [("val/accuracy", 0.3), ("train/loss", 2.5)]
+    assert [(group.label, group.rows) for group in params["changed"]] == [
+        ("Optimization", (("lr", "Learning rate", 0.2),))
+    ]
+    assert [group.label for group in params["defaults"]][:2] == ["Duration", "Data"]
+    assert "lr" not in names
+    assert "epochs" in names
+
+
+def test_run_page_of_a_run_elsewhere_lists_its_parameters_without_groups(as_alice, alice):
+    elsewhere = Run.objects.create(owner=alice, name="laptop", state="running")
+    records.set_params(elsewhere, {"optimizer": "adam"})
+
+    page = as_alice.get(f"/experiments/runs/{elsewhere.pk}/")
+
+    assert page.context["params"] == {
+        "changed": [comparison.ParamGroup("", (("optimizer", "optimizer", "adam"),))], "defaults": []
+    }  # fmt: skip
+    assert page.context["headline"] == []

@@ -39,7 +39,9 @@ def test_table_shows_what_tells_most_where_nobody_chose(alice, three):
     found = table.table(alice)
 
     shown = [column.name for column in found.columns]
-    assert shown[:3] == ["state", "best(val/accuracy)", "best(train/loss)"]
+    assert shown == [
+        "state", "dataset", "best(val/accuracy)", "best(train/loss)", "params.lr", "duration", "created",
+    ]  # fmt: skip
     assert "params.lr" in shown
     assert "params.batch_size" not in shown  # the same in all of them
     assert "owner" not in shown
@@ -60,6 +62,23 @@ def test_what_nodes_use_is_no_usual_column(alice, machine):
 
     assert [column.name for column in found.columns if column.name.startswith("best(")] == []
     assert "best(system/cpu)" in [column.name for column in found.known]
+
+
+def test_usual_columns_begin_with_the_key_metric_and_leave_out_classes_and_logging(alice, machine, cells):
+    for steps in (10, 20):
+        training = factory.training(
+            alice, data=cells, name=f"run-{steps}", preset="detect", state="running",
+            params={"steps": steps, "show_steps": steps == 10},
+        )  # fmt: skip
+        for key in ("val/ap", "val/ap50", "val/ap50/cell"):
+            curves.report(training.job.attempts.get(), key, [(1, 0.5)])
+
+    found = table.table(alice)
+
+    shown = {column.name: column.label for column in found.columns}
+    assert list(shown)[1:5] == ["dataset", "best(val/ap50)", "best(val/ap)", "params.steps"]
+    assert "params.show_steps" not in shown
+    assert (shown["best(val/ap50)"], shown["params.steps"]) == ("AP50 on validation · best", "Optimizer steps")
 
 
 def test_epochs_are_an_axis_and_no_usual_column(alice, three):

@@ -97,7 +97,7 @@ def test_reader_sees_their_own_rights_and_how_many_are_left_out(alice, bob, rate
     assert (found.hidden, whole.hidden) == (4, 0)
     assert plain(found.html).count("1 run is omitted: it was deleted or is not visible to you.") == 4
     assert by_number.hidden == 2
-    assert "Run State Accuracy on validation (best) Duration Created" in plain(by_number.html)
+    assert "Run State Accuracy on validation · best Duration Created" in plain(by_number.html)
     assert "rate-0.1 " not in plain(by_number.html)
 
 

@@ -34,9 +34,11 @@ def test_visualisation_offers_runs_that_have_something_to_show(as_alice, alice, 
     page = as_alice.get(PAGE)
     none = as_alice.get(f"{PAGE}?q=nothing of that name")
 
-    assert [row.pk for row in page.context["rows"]] == [run.pk]
+    assert [row.pk for row in page.context["page"].rows] == [run.pk]
+    contents = dict(page.context["page"].rows[0].contents)
+    assert (contents["Scalars"], contents["Images"]) == (1, 1)
     assert f'href="?run={run.pk}"' in page.content.decode()
-    assert list(none.context["rows"]) == []
+    assert none.context["page"].rows == []
 
 
 def test_visualisation_of_nothing_says_how_to_write_something(as_alice, alice, cluster):
@@ -111,7 +113,7 @@ def test_visualisation_has_the_real_tensorboard_beside_it(as_alice, as_olga, run
 def test_visualisation_shows_nobody_the_runs_of_others(as_bob, as_anna, client, run):
     alone = as_bob.get(f"{PAGE}?run={run.pk}")
 
-    assert (alone.status_code, list(alone.context["rows"])) == (404, [])
+    assert (alone.status_code, list(alone.context["page"].rows)) == (404, [])
     assert "spiral" not in alone.content.decode()
     assert as_bob.get(f"/api/v1/visualisation/curves/?run={run.pk}&key=train/loss").status_code == 404
     assert as_anna.get(PAGE).status_code == 403

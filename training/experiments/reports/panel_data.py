@@ -274,9 +274,9 @@ def dots(panel: Panel, selection: Chosen) -> Dots:
 
 
 def heading(column: Column) -> str:
-    """Return the label of a column; of a metric with which of its values it holds, as a table may have several."""
+    """Return the label of a column; of a metric with which of its values it holds, if that is not the best one."""
     kind, bracket, _key = column.name.partition("(")
-    labels = {"last": _("latest"), "min": _("minimum"), "max": _("maximum"), "best": _("best")}
+    labels = {"last": _("latest"), "min": _("minimum"), "max": _("maximum")}
     return f"{column.label} ({labels[kind]})" if bracket and kind in labels else column.label
 
 

@@ -68,7 +68,7 @@ class ReportPages(ObjectPages[Report]):
     def form_context(self, request: SignedInRequest, form: ReportForm, row: Report | None) -> dict[str, Any]:
         """With what the text changes, where another user saved the report meanwhile."""
         newest = self.row(request, row.pk) if row else None
-        context: dict[str, Any] = {"report": newest, "snippets": initial_panels.snippets()}
+        context: dict[str, Any] = {"report": newest, "snippets": initial_panels.snippets(request.user)}
         if newest is not None and "version" in request.POST and request.POST["version"] != str(newest.version):
             context["meanwhile"] = code.lines(newest.text, _sent_text(request))[:MAX_DIFFERING]
         return context

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,7 +18,6 @@ from workers.core.models import Curve, Job, MediaSeries
 from workers.jobs.output import media
 
 MAX_RUNS = 12
-MAX_OFFERED = 50
 Kind = MediaSeries.Kind
 
 
@@ -72,12 +71,26 @@ def chosen(user: User, numbers: Iterable[int]) -> list[Job]:
 
 
 def offered(user: User, query: str = "") -> QuerySet[Job]:
-    """Return jobs with anything to show, newest first."""
+    """Return jobs with anything to show."""
     curves = Curve.objects.filter(attempt__job=OuterRef("pk")).exclude(key__startswith="system/")
     rows = Job.objects.visible_to(user).select_related("owner")
     rows = rows.filter(name__icontains=query) if query else rows
     shows = Exists(curves) | Exists(MediaSeries.objects.filter(attempt__job=OuterRef("pk")))
-    return rows.filter(shows).order_by("-pk")
+    return rows.filter(shows)
+
+
+def add_contents(jobs: Sequence[Job]) -> None:
+    """Set `contents` of each job: the label of each kind of data that its attempts reported, and how many series."""
+    of_jobs: dict[str, Any] = {"attempt__job__in": [job.pk for job in jobs]}
+    keys = Curve.objects.filter(**of_jobs)
+    scalars = dict(keys.values_list("attempt__job").annotate(many=Count("key", distinct=True)).order_by())
+    media_rows = MediaSeries.objects.filter(**of_jobs).values_list("attempt__job", "kind")
+    counts = {(job, kind): many for job, kind, many in media_rows.annotate(many=Count("pk")).order_by()}
+    labels = {view.kind: view.label for view in reversed(VIEWS) if view.kind}
+    row: Any  # contents are no column
+    for row in jobs:
+        media_counts = [(labels[kind], counts[row.pk, kind]) for kind in reversed(labels) if (row.pk, kind) in counts]
+        row.contents = [(VIEWS[0].label, scalars[row.pk]), *media_counts] if row.pk in scalars else media_counts
 
 
 def counts(runs: Sequence[Job], keys: Sequence[str]) -> dict[str, int]:

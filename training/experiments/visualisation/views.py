@@ -13,6 +13,8 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
 from training.experiments.boards import panel as boards
 from training.experiments.visualisation import runs, snippets
+from workers.core import kinds
+from workers.jobs.orders import ORDERING
 from workers.jobs.output import media
 from workers.jobs.output.reporting import notes
 
@@ -49,6 +51,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         "notes": notes.list_messages(missed),
         "boards": [(run, board) for run in chosen[:3] if (board := boards.shown(run, request.user)) is not None],
         "snippets": snippets.SNIPPETS,
+        "open_snippets": True,
         "empty": not counts[view.name],
     }
     return render(request, "visualisation/show.html", context)
@@ -56,6 +59,16 @@ def show(request: SignedInRequest) -> HttpResponse:
 
 def _choice(request: SignedInRequest, refused: DomainError | None = None) -> HttpResponse:
     query = request.GET.get("q", "")[:MAX_WORDS_LENGTH]
-    rows = list(runs.offered(request.user, query)[: runs.MAX_OFFERED])
-    context = {"rows": rows, "words": query, "refused": refused, "snippets": snippets.SNIPPETS, "most": runs.MAX_RUNS}
-    return render(request, "visualisation/choose.html", context, status=refused.status if refused else 200)
+    page = ORDERING.page(request, runs.offered(request.user, query))
+    runs.add_contents(page.rows)
+    for run in page.rows:
+        run.kind_label = kinds.label_of(run.kind)
+    context = {
+        "page": page,
+        "refused": refused,
+        "snippets": snippets.SNIPPETS,
+        "open_snippets": not page.rows and not query,
+        "most": runs.MAX_RUNS,
+    }
+    template = "visualisation/_run_table.html" if request.htmx else "visualisation/choose.html"
+    return render(request, template, context, status=refused.status if refused else 200)

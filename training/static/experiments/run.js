@@ -17,8 +17,8 @@ root.addEventListener("submit", (event) => {
   const values = Object.fromEntries(new FormData(form));
   change("tag" in values ? { add_tags: String(values.tag).split(",") } : values);
 });
-root.addEventListener("click", ({ target }) => {
-  const button = /** @type {Element} */ (target).closest("button");
+document.addEventListener("click", ({ target }) => {
+  const button = /** @type {Element} */ (target).closest?.("button");
   if (button?.dataset.untag) change({ drop_tags: [button.dataset.untag] });
   if (button?.dataset.archived) change({ archived: button.dataset.archived !== "true" });
 });

@@ -5,7 +5,7 @@ import { icon } from "../base/icons.js";
 import { duration, language, t, tn } from "../base/i18n.js";
 import { toast } from "../base/toast.js";
 import { cell, exact, made, numeric } from "./runcells.js";
-import { groups, nextSort, short, stretch } from "./runtable.js";
+import { groups, metricsFirst, nextSort, short, stretch } from "./runtable.js";
 import { sparkOf } from "./sparks.js";
 
 const EACH = 37; // pixels of a row, as runs.css gives it
@@ -41,6 +41,12 @@ let wanted = "";
 
 /** Columns that are asked for: those of a grouping are there, too. */
 const columnsAsked = () => (asked.columns.length ? [...new Set([...asked.group, ...asked.columns])] : []);
+
+/** Show the table anew after a change of what is asked for. */
+function apply() {
+  remember();
+  load();
+}
 
 function remember() {
   const now = new URLSearchParams();
@@ -106,7 +112,7 @@ function draw() {
       lines.push({ group: own, key });
       if (open.has(key)) for (const row of own.members) lines.push({ row, inside: true });
     }
-  } else lines = found.runs.map((_, row) => ({ row }));
+  } else lines = (asked.sort ? found.runs.map((_, row) => row) : metricsFirst(found.columns, found.runs.length, config.live)).map((row) => ({ row }));
   const table = made("table", { className: "table runs-table" });
   table.setAttribute("aria-rowcount", String(lines.length + 1));
   table.append(made("caption", { className: "sr-only", textContent: t("Runs") }), head(), made("tbody", { data: { rows: "" } }));
@@ -142,16 +148,14 @@ function sorted(name, label, kind, column = null) {
   const now = asked.sort || "-created";
   const down = now === `-${name}`;
   if (down || now === name) cell.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const given = name.startsWith("params.");
-  const button = made("button", { type: "button", className: "runs-sort", title: given ? label : column ? short(name) : "" });
-  const words = made("span", { className: given ? "mono" : "", textContent: given ? short(name) : label });
+  const button = made("button", { type: "button", className: "runs-sort", title: column && short(name) !== label ? short(name) : "" });
+  const words = made("span", { textContent: label.replaceAll(" · ", "\u00a0·\u00a0") });
   const before = /^(last|min|max)\(/.exec(name)?.[1];
   if (before) words.append(made("span", { className: "muted", textContent: ` ${{ last: t("latest"), min: t("minimum"), max: t("maximum") }[before]}` }));
   button.append(words, icon(down ? "arrow-down" : now === name ? "arrow-up" : "sort"));
   button.addEventListener("click", () => {
     asked.sort = nextSort(now, name);
-    remember();
-    load();
+    apply();
   });
   cell.append(button);
   return cell;
@@ -195,7 +199,10 @@ function runRow({ row, inside }, columns) {
   star.setAttribute("aria-label", t("Star %(name)s", { name: run.name }));
   star.addEventListener("click", () => change([run.id], { star: !run.starred }));
   const name = made("a", { href: `${config.run}${run.id}/`, textContent: run.name, data: { focus: `name-${run.id}` } });
-  const cells = columns.map((column) => made("td", { className: numeric(column) ? "num" : "", title: text(column, row) }, ...sparkOf(columns, column, row, run.id), cell(column.values[row], column.kind)));
+  const cells = columns.map((column) => {
+    const sparks = sparkOf(columns, column, row, run.id);
+    return made("td", { className: `${numeric(column) ? "num" : ""}${sparks.length ? " runs-metric" : ""}`, title: text(column, row) }, ...sparks, cell(column.values[row], column.kind, column.name));
+  });
   const line = made("tr", { className: inside ? "runs-inside" : "" }, made("td", { className: "runs-tick" }, tick), made("td", { className: "main-cell runs-name" }, star, name, ...(run.archived ? [" ", icon("archive")] : [])), ...cells);
   line.setAttribute("aria-selected", String(chosen.has(run.id)));
   return line;
@@ -246,7 +253,10 @@ function acts() {
   one("[data-chosen]").textContent = t("%(count)s selected", { count: whole.format(count) });
   const compare = one("[data-compare]");
   compare.disabled = !count || count > MOST;
-  compare.title = count > MOST ? t("At most %(count)s runs can be compared.", { count: MOST }) : "";
+  if (count > MOST) compare.title = t("At most %(count)s runs can be compared.", { count: MOST });
+  else if (count) compare.title = "";
+  one("[data-act=compare]").disabled = compare.disabled;
+  one("[data-act=compare]").title = compare.title;
   compare.querySelector("[data-count]").textContent = count ? String(count) : "";
   charts.hidden = !found.runs.length;
   drawCharts();
@@ -267,18 +277,20 @@ async function change(ids, said) {
   }
 }
 
-one("[data-compare]").addEventListener("click", () => {
+function compareChosen() {
   const to = new URLSearchParams([...chosen].map((id) => ["run", String(id)]));
   for (const name of asked.group) to.append("group", name);
   location.assign(`${config.compare}?${to}`);
-});
+}
+one("[data-compare]").addEventListener("click", compareChosen);
 const simple = { star: { star: true }, unstar: { star: false }, archive: { archived: true }, restore: { archived: false } };
 one("[data-acts]").addEventListener("click", async ({ target }) => {
   const act = target.closest("[data-act]")?.dataset.act;
   if (act === "none") {
     chosen.clear();
     draw();
-  } else if (act) {
+  } else if (act === "compare") compareChosen();
+  else if (act) {
     await change([...chosen], simple[act]);
     if (act === "archive") toast(t("Archived. “Include archived” shows them again."), "ok");
   }
@@ -287,98 +299,24 @@ one("[data-acts]").addEventListener("click", async ({ target }) => {
 bar.addEventListener("submit", (event) => {
   event.preventDefault();
   asked.filter = bar.querySelector("[name=filter]").value.trim();
-  remember();
-  load();
+  apply();
 });
 bar.querySelector("[name=archived]").addEventListener("change", ({ target }) => {
   asked.archived = target.checked;
-  remember();
-  load();
+  apply();
 });
 bar.querySelector("[name=filter]").value = asked.filter;
 bar.querySelector("[name=archived]").checked = asked.archived;
 
-/** @param {string} id @param {(form: HTMLFormElement) => void} then */
-function answered(id, then) {
-  const dialog = one(`#${id}`);
-  dialog.addEventListener("close", () => {
-    if (dialog.returnValue === "yes") then(dialog.querySelector("form"));
-    dialog.returnValue = "";
-  });
-}
-const split = (words) => words.split(",").map((word) => word.trim()).filter(Boolean);
-answered("runs-tags", async (form) => {
-  const { add, drop } = Object.fromEntries(new FormData(form));
-  await change([...chosen], { add_tags: split(String(add)), drop_tags: split(String(drop)) });
-  form.reset();
+/** The dialogs load when the first of them is opened. */
+document.addEventListener("click", async ({ target }) => {
+  const id = target instanceof Element ? target.closest("[data-dialog-open^=runs-]")?.dataset.dialogOpen : "";
+  if (id && found) (await import("./rundialogs.js")).fill(id, { asked, found, chosen, config, change, apply });
 });
-answered("runs-share", (form) => change([...chosen], { visibility: new FormData(form).get("visibility") }));
-answered("runs-view", async (form) => {
-  const { name, visibility } = Object.fromEntries(new FormData(form));
-  const body = { name, visibility, query: { ...asked, columns: asked.columns.length ? asked.columns : found.columns.map((column) => column.name) } };
-  try {
-    const kept = config.editable && name === config.name ? await api.put(`${config.views}${config.number}/`, body) : await api.post(config.views, body);
-    location.assign(`${location.pathname}?view=${kept.id}`);
-  } catch (error) {
-    explain(error);
-  }
-});
+
 one("[data-view-delete]")?.addEventListener("click", async () => {
   if (!(await ask({ title: t("Delete the view %(name)s?", { name: config.name }), text: t("The runs are kept."), act: t("Delete"), danger: true }))) return;
   api.delete(`${config.views}${config.number}/`).then(() => location.assign(location.pathname)).catch(explain);
-});
-
-/** A box for each column there could be. @param {HTMLElement} box @param {{name: string, label: string, runs?: number, differs?: boolean}[]} known @param {string[]} ticked */
-function boxes(box, known, ticked) {
-  box.replaceChildren(
-    ...known.map(({ name, label, runs, differs = true }) => {
-      const words = made("span", {}, label, ...(short(name) === label && !name.includes("(") ? [] : [" ", made("span", { className: "mono small muted", textContent: name })]), ...(runs === undefined ? [] : [" ", made("span", { className: "small muted", textContent: String(runs) })]));
-      const tick = made("input", { type: "checkbox", value: name, checked: ticked.includes(name) });
-      return made("label", { className: "check", data: { differs: String(differs), name } }, tick, words);
-    }),
-  );
-}
-const picker = one("#runs-columns");
-function sift() {
-  const words = picker.querySelector("[data-find]").value.toLowerCase();
-  const differing = picker.querySelector("[data-differing]").checked;
-  for (const label of picker.querySelectorAll("[data-known] label")) {
-    label.hidden = !label.textContent.toLowerCase().includes(words) || (differing && label.dataset.differs === "false" && !label.querySelector("input").checked);
-  }
-}
-picker.querySelector("[data-find]").addEventListener("input", sift);
-picker.querySelector("[data-differing]").addEventListener("change", sift);
-one("[data-dialog-open=runs-columns]").addEventListener("click", () => {
-  if (!found) return;
-  const shown = found.columns.map((column) => column.name);
-  const known = [...config.facts, ...found.known.flatMap((one) => (one.name.startsWith("best(") ? [one, { ...one, name: one.name.replace(/^best/, "last"), differs: shown.includes(one.name.replace(/^best/, "last")) }] : [one]))];
-  const further = shown.filter((name) => !known.some((one) => one.name === name)).map((name) => ({ name, label: short(name) }));
-  boxes(picker.querySelector("[data-known]"), [...further, ...known], shown);
-  sift();
-});
-picker.querySelector("[data-usual]").addEventListener("click", () => {
-  asked.columns = [];
-  picker.close("");
-  remember();
-  load();
-});
-const ticked = (form) => [...form.querySelectorAll("input[value]:checked")].map((box) => box.value).filter((value) => value !== "on");
-answered("runs-columns", (form) => {
-  const now = ticked(form.querySelector("[data-known]"));
-  const shown = found.columns.map((column) => column.name);
-  asked.columns = [...shown.filter((name) => now.includes(name)), ...now.filter((name) => !shown.includes(name))];
-  remember();
-  load();
-});
-one("[data-dialog-open=runs-group]").addEventListener("click", () => {
-  if (!found) return;
-  const facts = config.facts.filter(({ name }) => !["created", "duration", "notes", "tags"].includes(name));
-  boxes(one("[data-groups]"), [...facts, ...found.known.filter(({ name, differs }) => differs && !name.includes("("))], asked.group);
-});
-answered("runs-group", (form) => {
-  asked.group = ticked(form).slice(0, 5);
-  remember();
-  load();
 });
 
 charts.addEventListener("toggle", drawCharts);

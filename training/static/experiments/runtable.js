@@ -66,6 +66,21 @@ export function stretch(count, from, seen, each) {
   return { first, end: Math.min(count, Math.ceil((from + seen) / each) + around) };
 }
 
+/**
+ * Rows in their order, those without any metric (custom jobs) last; runs that are live keep their place.
+ * @param {Column[]} columns
+ * @param {number} count  of rows
+ * @param {string[]} live  states of runs that may still report metrics
+ */
+export function metricsFirst(columns, count, live) {
+  const metrics = columns.filter(({ name }) => /^(?:best|last|min|max)\(/.test(name));
+  const rows = Array.from({ length: count }, (_, row) => row);
+  if (!metrics.length) return rows;
+  const states = columns.find(({ name }) => name === "state")?.values ?? [];
+  const isFirst = (/** @type {number} */ row) => live.includes(states[row]) || metrics.some(({ values }) => typeof values[row] === "number");
+  return [...rows.filter(isFirst), ...rows.filter((row) => !isFirst(row))];
+}
+
 /** Name of a column as its head says it: `best(val/ap)` → `val/ap`, `params.lr` → `lr`. @param {string} name */
 export const short = (name) => name.replace(/^(?:best|last|min|max)\((.*)\)$/, "$1").replace(/^(?:params|tags)\./, "");
 

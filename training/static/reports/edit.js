@@ -7,6 +7,7 @@ const form = /** @type {HTMLFormElement} */ (document.querySelector("[data-repor
 const text = /** @type {HTMLTextAreaElement} */ (form.querySelector("[data-report-text]"));
 const box = /** @type {HTMLElement} */ (form.querySelector("[data-preview-box]"));
 const shown = /** @type {HTMLElement} */ (form.querySelector("[data-preview-text]"));
+const PAUSE_MS = 700;
 let sending = false;
 const typed = () => JSON.stringify([...new FormData(form)]);
 const before = typed();
@@ -19,9 +20,11 @@ function insert(panel) {
   const gap = !head || head.endsWith("\n\n") ? "" : head.endsWith("\n") ? "\n" : "\n\n";
   text.setRangeText(`${gap}${panel}\n`, text.selectionStart, text.selectionEnd, "end");
   text.focus();
+  follow();
 }
 
-async function preview() {
+/** @param {boolean} [moves] whether to bring the preview into view */
+async function preview(moves = true) {
   box.hidden = false;
   shown.setAttribute("aria-busy", "true");
   try {
@@ -30,7 +33,7 @@ async function preview() {
     const answer = await fetch(String(form.dataset.previewUrl), { method: "POST", body, headers });
     if (!answer.ok) throw new Error(String(answer.status));
     shown.innerHTML = await answer.text();
-    box.scrollIntoView({ block: "nearest" });
+    if (moves) box.scrollIntoView({ block: "nearest" });
   } catch {
     toast(t("The preview could not be created. Save, or try again."));
   } finally {
@@ -58,6 +61,18 @@ form.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+// beside the text where the window is wide enough, as one writes
+const wide = matchMedia("(min-width: 1280px)");
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+function follow() {
+  clearTimeout(timer);
+  if (wide.matches) timer = setTimeout(() => preview(false), PAUSE_MS);
+}
+text.addEventListener("input", follow);
+if (wide.matches) box.hidden = false;
+if (text.value && wide.matches) preview(false);
+
 window.addEventListener("beforeunload", (event) => {
   if (!sending && typed() !== before) event.preventDefault();
 });

@@ -36,7 +36,7 @@ function chartOf(name, options) {
 
 function drawHistory() {
   const goal = data.objectives[0];
-  const chart = chartOf("history", { title: t("Best so far"), key: goal.key, x: { name: t("Trial"), word: String } });
+  const chart = chartOf("history", { title: t("Best so far"), key: goal.key, x: { name: t("Trial"), word: (/** @type {number} */ value) => (Number.isInteger(value) ? String(value) : "") } });
   const [, complete, pruned, best] = history(trials, goal);
   const lines = [
     { name: t("best so far"), values: best, color: "--chart-1", width: 2, stepped: true },

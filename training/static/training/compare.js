@@ -4,7 +4,7 @@ import { Chart, valueWord } from "../base/chart.js";
 import { dashOf, hueOf } from "../base/chart_data.js";
 import { swatch } from "../base/chart_parts.js";
 import { ChartTools, tabOf } from "../base/chart_tools.js";
-import { duration, grouped as counted, t } from "../base/i18n.js";
+import { duration, grouped as counted, t, tn } from "../base/i18n.js";
 import { waits } from "../base/skeletons.js";
 import { betterBy, rank } from "../workers/curves.js";
 import { groupOf, nameOf, titleOf, unitOf } from "../workers/figures.js";
@@ -101,7 +101,11 @@ class Curves {
     options.sync = `${axis} ${tabOf(this.key)}`;
     hidden.clear();
     for (const [at, { name }] of drawn.entries()) if (!seen[at]) hidden.add(name);
-    note.textContent = t("%(points)s points in %(stretches)s intervals", { points: counted(points), stretches: curves.x.length });
+    // only where curves are thinned: each drawn value then stands for several reported ones
+    const isThinned = curves.runs.some((run, i) => seen[i] && run.points > curves.x.length);
+    note.textContent = isThinned
+      ? t("%(points)s points, averaged to %(stretches)s per curve", { points: counted(points), stretches: curves.x.length })
+      : tn("%(count)s point", "%(count)s points", points);
     const lines = drawn.map(({ name }, at) => ({ name, values: curves.runs[at].mean, low: curves.runs[at].low, high: curves.runs[at].high, better: betterBy(this.key), place: at }));
     return this.chart.show(curves.x, lines, { ...tools.view, bands });
   }

@@ -21,14 +21,14 @@ class ContainerForm(NameFields):
         label=_("Container image"),
         max_length=300,
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
-        help_text=_("pytorch/pytorch:2.1.0, or with its registry: registry.example.org/lab/torch:2.1. HTTPS only."),
+        help_text=_("For example pytorch/pytorch:2.1.0, or registry.example.org/lab/torch:2.1. HTTPS only."),
     )
     login = forms.ModelChoiceField(
         RegistryLogin.objects.none(),
         label=_("Credentials"),
         required=False,
         empty_label=_("None: public image"),
-        help_text=_("Credentials for that registry. Manage them under Images, Registry credentials."),
+        help_text=_("See Images, Registry credentials."),
     )
     policy = forms.ChoiceField(label=_("Version policy"), choices=Image.Policy, initial=Image.Policy.PINNED)
     field_order = ["name", "tag", "source", "reference", "login", "policy", "description", "visibility"]

@@ -35,6 +35,9 @@ MAX_LINES = 500
 CPUS = 1.0
 #: Options that read files or addresses of the machine: a line of requirements names packages.
 _OPTION = re.compile(r"^\s*(-|file:|\.{0,2}/)")
+#: Name, extras, and versions or an address (PEP 508); what follows a semicolon is a marker that pip checks.
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\[\]]*\]\s*)?(?:@\s*\S+|(?P<versions>[=<>!~(].*))?\Z")
+_VERSION = re.compile(r"\(?\s*(?:===?|!=|<=|>=|~=|<|>)\s*[A-Za-z0-9.*+!_-]+\s*\)?\Z")
 
 
 def build(
@@ -92,7 +95,7 @@ def _check_requirements(text: str) -> None:
     refusals = Refusals()
     for line in lines:
         with refusals:
-            if _OPTION.match(line):
+            if _OPTION.match(line) or not _names_package(line):
                 raise Invalid(
                     _(
                         "“%(line)s”: a line must name a package, such as torchmetrics==1.4; options and paths "
@@ -102,6 +105,13 @@ def _check_requirements(text: str) -> None:
                     field="requirements",
                 )
     refusals.end()
+
+
+def _names_package(line: str) -> bool:
+    """Return whether a line is a package with or without versions, as far as that shows without pip."""
+    match = _PACKAGE.match(line.partition(";")[0].partition(" #")[0].strip())
+    versions = match["versions"] if match else None
+    return bool(match) and all(_VERSION.match(each.strip()) for each in (versions or "").split(",") if versions)
 
 
 def check_name(*, user: User, name: str = "x", tag: str = "") -> None:
@@ -150,6 +160,25 @@ def ensure(image: Image, *, by: User, cluster: VirtualCluster | None = None) -> 
 def _in_vain(job: Job) -> bool:
     """Whether a build ended and no engine will come of it. What it made is taken over a moment after its end."""
     return job.is_final and (job.published or job.state not in COMPLETED)
+
+
+def can_edit(image: Image) -> bool:
+    """Return whether an image has packages that can be edited for another build."""
+    return not image.built_in and image.kind == Image.Kind.ENGINE and bool(image.engine and image.engine.requirements)
+
+
+def similar(image: Image) -> dict[str, Any]:
+    """Return the values of a form for another build like `image`, with the next tag; {} if its packages are fixed."""
+    if not can_edit(image) or image.engine is None:
+        return {}
+    return {
+        "name": image.name,
+        "tag": str(int(image.tag) + 1) if image.tag.isdecimal() else f"{image.tag}-2" if image.tag else "2",
+        "requirements": image.engine.requirements,
+        "with_platform": image.engine.with_platform,
+        "description": image.description,
+        "visibility": image.visibility,
+    }
 
 
 def current(image: Image) -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q
 from django_filters import Filter
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -12,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from aiplatform.lib import queries
-from aiplatform.objects.filters import Choice, Number, ObjectFilters, Words
+from aiplatform.lib import ids, queries
+from aiplatform.objects.filters import Choice, Mine, Number, ObjectFilters, Words
 from aiplatform.objects.viewsets import ObjectViewSet
 from workers.core.states import JobState
 from workers.jobs import job_page, queue
@@ -25,14 +26,24 @@ def _in_state(rows: Any, _name: str, state: str) -> Any:
     return rows.filter(ended_at=None) if state == "live" else rows.filter(state=state)
 
 
+class NameOrNumber(Words):
+    """Jobs by words of their name, or by their number."""
+
+    def filter(self, qs: Any, value: str | None) -> Any:
+        number = ids.number((value or "").removeprefix("#"))
+        named = super().filter(qs, value)
+        return named if number is None else qs.filter(Q(pk=number) | Q(pk__in=named.values("pk")))
+
+
 class JobFilters(ObjectFilters):
-    """`live` is every state before the end; `search` finds names."""
+    """`live` is every state before the end; `search` finds names and numbers; `mine=1` takes the caller's jobs."""
 
     state = Choice("state", [("live", "live"), *JobState.choices], method=_in_state)
     kind = Filter("kind")
     cluster = Number("cluster")
     array = Number("array")
-    search = Words("name")
+    search = NameOrNumber("name")
+    mine = Mine()
     orders = ORDERING
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from django import forms
+from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,7 +19,8 @@ class JobNumbers(forms.CharField):
     """Numbers of jobs with commas or blanks between them."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=2000, required=False, **kwargs)
+        widget = forms.TextInput(attrs={"data-jobs": reverse_lazy("api-jobs-list")})  # workers/job_picker.js
+        super().__init__(max_length=2000, required=False, widget=widget, **kwargs)
 
     def to_python(self, value: Any) -> list[int]:  # type: ignore[override]  # a list of what was one text
         numbers = [word.removeprefix("#") for word in re.split(r"[\s,]+", super().to_python(value) or "") if word]
@@ -36,15 +38,15 @@ class FollowForm(forms.Form):
 
     after = JobNumbers(
         label=gettext_lazy("After completion of"),
-        help_text=gettext_lazy("Numbers of your jobs that must complete first, for example 12, 15."),
+        help_text=gettext_lazy("Your jobs that must complete first."),
     )
     after_end = JobNumbers(
         label=gettext_lazy("After the end of"),
-        help_text=gettext_lazy("Numbers of your jobs that must end first, in any state."),
+        help_text=gettext_lazy("Your jobs that must end first, in any state."),
     )
     outputs_of = JobNumbers(
         label=gettext_lazy("Input jobs"),
-        help_text=gettext_lazy("Numbers of your jobs. They must complete first; their folders are in AIP_INPUTS."),
+        help_text=gettext_lazy("Your jobs that must complete first; their folders are in AIP_INPUTS."),
     )
 
     def following(self) -> Following:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from workers.core.runs import RunDir
 
 MAX_LISTED = 5_000  # files shown; the zip holds all of them
 MAX_ZIPPED = 200_000
+MAX_OPEN = 5  # files of a folder that are listed one by one
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,33 @@ class Output:
     @property
     def depth(self) -> int:
         return self.path.count("/")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with many files, which lists show as one row that opens; "" holds the files that stand alone."""
+
+    name: str
+    files: list[Output]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(output.size_bytes for output in self.files)
+
+    @property
+    def changed_at(self) -> datetime:
+        return max(output.changed_at for output in self.files)
+
+
+def by_folder(outputs: Iterable[Output]) -> list[Folder]:
+    """Group outputs by the first folder of their path; a folder of few files stays open, its files stand alone."""
+    groups: dict[str, list[Output]] = {}
+    for output in outputs:
+        groups.setdefault(output.path.partition("/")[0] if output.depth else "", []).append(output)
+    folded = [Folder(name, rows) for name, rows in groups.items() if name and len(rows) > MAX_OPEN]
+    names = {folder.name for folder in folded}
+    alone = [output for name, rows in groups.items() if name not in names for output in rows]
+    return [*([Folder("", alone)] if alone else []), *folded]
 
 
 def attempts(job: Job) -> list[int]:

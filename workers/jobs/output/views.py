@@ -102,6 +102,7 @@ def _outputs(job: Job) -> dict[str, Any]:
     rows, more = files.listed(job, attempt)
     return {
         "outputs": rows[:FILES_SHOWN],
+        "folders": files.by_folder(rows[:FILES_SHOWN]),
         "more": more or len(rows) > FILES_SHOWN,
         "output_attempt": attempt,
         "total_bytes": sum(row.size_bytes for row in rows),

@@ -35,10 +35,5 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     }
     if request.htmx:
         return render(request, "workers/_cluster_now.html", moving)
-    largest = bounds.largest()
-    shown = [
-        (kind, label, bounds.as_there_is(bounds_of_kind, largest))
-        for kind, label, bounds_of_kind in bounds.bounds_of_kinds(cluster)
-    ]
-    still = {"in_charge": members.deciders(cluster), "bounds": shown}
+    still = {"in_charge": members.deciders(cluster), "bounds": bounds.effective_bounds(cluster)}
     return render(request, "workers/cluster_detail.html", clusters.frame(request, cluster, "overview") | moving | still)

@@ -2,10 +2,12 @@
 
 List scheduling on counted slots: the cards (or cores) of the machines, of the cluster's quota, of the person's
 limit, and, for a job that would not give way, of what is guaranteed to nobody. Topology is left out on purpose:
-this is an estimate for people, not a promise. Far back in the queue slots are no longer told apart: work flows
-through them at the rate that they have together.
+this is an estimate for people, not a promise. It is only made of ends that are known: slots of work without a limit
+or a time left never become free, so jobs that need them have no estimate. Far back in the queue slots are no longer
+told apart: work flows through them at the rate that they have together.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
@@ -22,7 +24,8 @@ MAX_GROUPS = 1000
 
 
 def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Waiting], now: float) -> dict[int, float]:
-    """Estimated start in unix seconds by job. A job that no number of slots can hold is left out.
+    """Estimated start in unix seconds by job. A job that no number of slots can hold, or that has to wait for work
+    whose end nobody knows, is left out.
 
     Args:
         running: what holds devices after this pass.
@@ -34,7 +37,7 @@ def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Wai
     for reserve, jobs in ((slots.reserve, islice(queue, MAX_GROUPS)), (slots.flow, queue)):
         for job in jobs:
             start = reserve(job)
-            if start is not None:
+            if start is not None and start < math.inf:
                 start_by_job[job.job] = start
     return start_by_job
 
@@ -64,7 +67,7 @@ class _Limits(NamedTuple):
 
 
 def end_of(run: Running, now: float, typical: float) -> float:
-    """Its estimated end; if unknown, work that outran the typical run time continues about as long as it has run."""
+    """Its end for reservations; if unknown, work that outran the typical run time continues about as long again."""
     if run.ends_at is not None:
         return run.ends_at
     return now + max(typical, now - run.started_at if run.started_at else 0.0)
@@ -74,7 +77,7 @@ class _Slots:
     """All slots of a platform."""
 
     def __init__(self, snapshot: Snapshot, running: Iterable[Running], now: float) -> None:
-        self.now, self.typical = now, snapshot.typical_runtime
+        self.now = now
         up = {node.id for node in snapshot.nodes if node.accepts}
         kinds = {d.id: d.kind for d in snapshot.devices if d.healthy and d.node in up}
         totals: Counter[str] = Counter()
@@ -99,7 +102,7 @@ class _Slots:
             self._occupy(run, kinds)
 
     def _occupy(self, run: Running, kinds: dict[int, str]) -> None:
-        end = max(self.now, end_of(run, self.now, self.typical))
+        end = math.inf if run.ends_at is None else max(self.now, run.ends_at)
         shares: Counter[str] = Counter()
         for device, taken in run.held:
             if device in kinds:
@@ -167,7 +170,7 @@ class _Slots:
     def reserve(self, job: Waiting) -> float | None:
         """Reserve the earliest slots for `job` and return when it would start."""
         wants = self._wants(job)
-        start, runtime = self.now, job.estimated_runtime(self.typical)
+        start, runtime = self.now, job.estimated_runtime(math.inf)
         for bank, count, _ in wants:
             if bank.width < count:
                 return None
@@ -186,7 +189,7 @@ class _Slots:
     def flow(self, job: Waiting) -> float | None:
         """Like `reserve`, on the level of the slots instead of each."""
         wants = self._wants(job)
-        start, runtime = self.now, job.estimated_runtime(self.typical)
+        start, runtime = self.now, job.estimated_runtime(math.inf)
         for bank, count, _ in wants:
             if bank.width < count:
                 return None

@@ -32,7 +32,9 @@ def full_reason(
     if home is not None:
         return "machine_full", {"node": home.name}
     if not request.gpus:
-        return "no_cpu", {"asked": cards_of(request.cpu_shares)}
+        capacities = [device.capacity for device in space.devices]
+        free, total = (cards_of(space.largest_share(shape, amounts)) for amounts in (space.free, capacities))
+        return "no_cpu", {"asked": cards_of(request.cpu_shares), "free": free, "total": total}
     if request.shares < FULL_CARD:
         return "no_share", {"asked": shape.wanted, "free": space.largest_share(shape, space.free)}
     free = space.free_cards(shape, space.free)

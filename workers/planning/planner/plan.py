@@ -130,7 +130,7 @@ class _Pass:
         self.preemptions: list[Preemption] = []
         self.beneficiaries = 0
         self.waits: list[tuple[Waiting, Reason | Shape]] = []  # a shape: the machines are full
-        self.starts: dict[int, float] = {}
+        self.starts: dict[int, float | None] = {}  # None: behind work whose end is not known
         self._possible: dict[Shape, bool] = {}
 
     def offer(self, job: Waiting, *, last: bool = False) -> None:
@@ -323,36 +323,36 @@ class _Pass:
     def _reserve(self, job: Waiting, shape: Shape, key: _Kept) -> None:
         """Hold devices for `job` from the first moment at which it fits."""
         staying = [run for run in (*self.running, *self.claims) if run.held and run.job not in self.leaving]
-        ends = [(self._end(run), run.held) for run in staying]
+        ends = [(self._end(run), run.held, run.ends_at is not None) for run in staying]
         if self.leaving:
             left = tuple((d.id, shares) for d, shares in zip(self.space.devices, self.coming, strict=True) if shares)
-            ends.append((self.now + self.policy.grace_s, left))
+            ends.append((self.now + self.policy.grace_s, left, True))
         ends.sort(key=lambda pair: pair[0])
         low, high = 1, len(ends)
-        best: tuple[float, list[int], tuple[Place, ...]] | None = None
+        best: tuple[int, list[int], tuple[Place, ...]] | None = None
         while low <= high:  # more releases never hurt, so the first that is enough is found by halving
             middle = (low + high) // 2
             free = list(self.space.free)
-            for _, held in ends[:middle]:
+            for _, held, _ in ends[:middle]:
                 self.space.release_into(held, free)
             places = self.space.find(shape, free)
             if places is None:
                 low = middle + 1
             else:
-                best, high = (ends[middle - 1][0], free, places), middle - 1
+                best, high = (middle, free, places), middle - 1
         if best is None:
             return
-        start, free, places = best
-        for _, devices in places:
-            for device, shares in devices:
-                free[self.space.index[device]] -= shares
-                self.kept[self.space.index[device]] += shares
+        count, free, places = best
+        start, endless = ends[count - 1][0], {d for _, held, has_end in ends[:count] if not has_end for d, _ in held}
+        for device, shares in (pair for _, devices in places for pair in devices):
+            free[self.space.index[device]] -= shares
+            self.kept[self.space.index[device]] += shares
         self.space.bound(free, shape)
         kind = job.request.kind
         self.reserved.add(key)
         if kind not in self.held or start < self.held[kind].start:
             self.held[kind] = _Reservation(start, job.job, job.queued_at, self._is_due(job, start))
-        self.starts[job.job] = start
+        self.starts[job.job] = None if any(d in endless for _, devices in places for d, _ in devices) else start
 
     def _end(self, run: Running) -> float:
         return max(estimate.end_of(run, self.now, self.typical), self.now + OVERDUE_S)

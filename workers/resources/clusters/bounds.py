@@ -36,6 +36,14 @@ class Bounds:
     memory_max_mib: int = JobLimit.MEMORY_MIB[1]
 
     @property
+    def cores_words(self) -> str:
+        """ "0.25 to 2 CPU cores"."""
+        return _("%(least)s to %(most)s CPU cores") % {
+            "least": units.number(self.cpus_min),
+            "most": units.number(self.cpus_max),
+        }
+
+    @property
     def memory_words(self) -> str:
         """ "400 MiB to 80 GiB"."""
         return _("%(least)s to %(most)s") % {
@@ -113,6 +121,12 @@ def as_there_is(limit: Bounds, largest: tuple[float, int]) -> Bounds:
         memory_min_mib=min(limit.memory_min_mib, held // FLOOR_PART) if held else limit.memory_min_mib,
         memory_max_mib=min(limit.memory_max_mib, held) if held else limit.memory_max_mib,
     )
+
+
+def effective_bounds(cluster: VirtualCluster) -> list[tuple[str, str, Bounds]]:
+    """(kind, label, bounds) like `bounds_of_kinds`, as far as the nodes have it; what the pages show as in effect."""
+    maxima = largest()
+    return [(kind, label, as_there_is(limit, maxima)) for kind, label, limit in bounds_of_kinds(cluster)]
 
 
 def largest() -> tuple[float, int]:

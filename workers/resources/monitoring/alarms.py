@@ -61,7 +61,7 @@ def update(snapshot: MonitoringSnapshot, moment: datetime) -> int:
     raised = list(Alarm.objects.filter(ended_at=None).exclude(raised_at=None).select_related("rule"))
     quiet = list(AlarmSilence.objects.filter(until__gt=moment))
     for alarm in raised:
-        if alarm.told_at is None and not _is_silenced(alarm, quiet):
+        if alarm.told_at is None and silenced_until(alarm, quiet) is None:
             _notify(alarm, moment)
     return len(raised)
 
@@ -102,10 +102,14 @@ def _update_rule(rule: AlarmRule, breached: Iterable[Breach], moment: datetime) 
             _notify_end(alarm)
 
 
-def _is_silenced(alarm: Alarm, silences: Iterable[AlarmSilence]) -> bool:
-    return any(
-        silence.rule_id in (None, alarm.rule_id) and silence.subject in ("", alarm.subject) for silence in silences
+def silenced_until(alarm: Alarm, silences: Iterable[AlarmSilence]) -> datetime | None:
+    """Return when the last of the silences that match an alarm ends; None if none matches."""
+    ends = (
+        silence.until
+        for silence in silences
+        if silence.rule_id in (None, alarm.rule_id) and silence.subject in ("", alarm.subject)
     )
+    return max(ends, default=None)
 
 
 @transaction.atomic
@@ -178,7 +182,7 @@ def tell_unrecorded(key: str, *, subject: str, value: float, moment: datetime) -
     if rule is None:
         return 0
     alarm = Alarm(rule=rule, subject=subject, severity=rule.severity, value=value, facts={}, seen_at=moment)
-    if _is_silenced(alarm, AlarmSilence.objects.filter(until__gt=moment)):
+    if silenced_until(alarm, AlarmSilence.objects.filter(until__gt=moment)):
         return 0
     sent = 0
     for address in _addresses(alarm):

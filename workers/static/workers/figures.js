@@ -12,7 +12,7 @@ const GROUPS = {
   miou: () => t("mIoU"),
   nme: () => t("NME"),
   pck: () => t("PCK, share of correct points"),
-  recall: () => t("Recall of the nearest image"),
+  recall: () => t("Recall"),
   accuracy: () => t("Accuracy"),
   pixel_accuracy: () => t("Pixel accuracy"),
   epoch: () => t("Epoch"),
@@ -85,6 +85,33 @@ const KEYS = {
   "test/accuracy": () => t("Accuracy on test"),
 };
 
+// metrics of evaluations and common names of scripts, of the splits below
+const METRICS = {
+  loss: () => t("Loss"),
+  accuracy: () => t("Accuracy"),
+  precision: () => t("Precision"),
+  recall: () => t("Recall"),
+  f1: () => "F1",
+  map: () => "mAP",
+  ap: () => "AP",
+  ap50: () => "AP50",
+  ap75: () => "AP75",
+  ap_small: () => t("AP of small objects"),
+  ap_medium: () => t("AP of medium objects"),
+  ap_large: () => t("AP of large objects"),
+  ar1: () => "AR1",
+  ar10: () => "AR10",
+  ar100: () => "AR100",
+  miou: () => "mIoU",
+  auroc: () => "AUROC",
+  threshold: () => t("Confidence threshold"),
+};
+const SPLITS = {
+  train: (metric) => t("%(metric)s in training", { metric }),
+  val: (metric) => t("%(metric)s on validation", { metric }),
+  test: (metric) => t("%(metric)s on test", { metric }),
+};
+
 // directions that share a card
 const WAY = /_(read|write|in|out)_mib_s$/;
 const WAYS = { read: () => t("read"), write: () => t("written"), in: () => t("received"), out: () => t("sent") };
@@ -114,6 +141,8 @@ export function nameOf(key) {
   if (KEYS[key]) return KEYS[key]();
   const above = key.split("/").slice(0, 2).join("/");
   if (KEYS[above] && above !== key) return `${KEYS[above]()}: ${key.slice(above.length + 1)}`;
+  const [split, metric, ...rest] = key.split("/");
+  if (SPLITS[split] && METRICS[metric] && !rest.length) return SPLITS[split](METRICS[metric]());
   const node = /^system\/node(\d+)\//.exec(key); // of a job over several
   const card = /gpu(\d+)_/.exec(key);
   const group = GROUPS[groupOf(key)];

@@ -9,6 +9,7 @@ import { Shown } from "./shown.js";
 
 const SPARE = 12; // rows kept ready above and below
 const NUMBERS = 56; // px of the line numbers
+const NARROW_PX = 720; // a view below this width wraps its lines
 const POLL_MS = 2000;
 const SEARCH_MS = 250;
 const number = new Intl.NumberFormat(language);
@@ -41,6 +42,7 @@ export class LogView {
     this.#bindControls(find);
     this.#bindFile();
     this.#bindSocket(socket);
+    if (this.view.clientWidth < NARROW_PX) this.setWrap(find("wrap"));
     this.#open(this.newest);
   }
 

@@ -110,9 +110,12 @@ window.addEventListener("beforeunload", (event) => {
   if (working) event.preventDefault();
 });
 
-/** Show what came in the list; the queue stays to be read. */
+/** Show what came in the list, and how much is used now; the queue stays to be read. */
 async function showThem() {
-  const region = document.getElementById("files");
-  const answer = await fetch(location.href, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
-  if (region && answer.ok) region.innerHTML = await answer.text();
+  const answer = await fetch(location.href, { credentials: "same-origin" });
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of ["#files", "[data-files-usage]"]) {
+    document.querySelector(part)?.replaceChildren(...(fresh.querySelector(part)?.childNodes ?? []));
+  }
 }

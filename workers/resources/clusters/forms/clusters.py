@@ -45,7 +45,8 @@ class ClusterForm(forms.Form):
         required=False,
         min_value=0.01,
         max_value=24 * 365,
-        help_text=_("Jobs are stopped after this time unless more is granted. Default: no limit."),
+        help_text=_("Jobs are stopped after this time unless more is granted."),
+        widget=forms.NumberInput(attrs={"placeholder": _("No limit")}),
     )
     max_pause_hours = forms.FloatField(
         label=_("Maximum pause in hours"),
@@ -53,24 +54,22 @@ class ClusterForm(forms.Form):
         initial=units.number(MAX_PAUSE.total_seconds() / 3600),
         min_value=0.01,
         max_value=24 * 365,
-        help_text=_(
-            "Paused jobs keep their GPUs for this long. Then jobs with checkpoints release them and continue "
-            "later; other jobs are stopped. Leave empty for no limit."
-        ),
+        help_text=_("Then jobs with checkpoints release their GPUs; other jobs are stopped."),
+        widget=forms.NumberInput(attrs={"placeholder": _("No limit")}),
     )
     jobs_per_user = forms.IntegerField(
         label=_("Running jobs per user"),
         required=False,
         min_value=0,
         max_value=MAX_VALUE,
-        help_text=_("Leave empty for no limit."),
+        widget=forms.NumberInput(attrs={"placeholder": _("No limit")}),
     )
     environments_per_user = forms.IntegerField(
         label=_("Running workspaces per user"),
         required=False,
         min_value=0,
         max_value=MAX_VALUE,
-        help_text=_("Leave empty for no limit."),
+        widget=forms.NumberInput(attrs={"placeholder": _("No limit")}),
     )
 
     default_disk_gib = forms.FloatField(
@@ -78,14 +77,16 @@ class ClusterForm(forms.Form):
         required=False,
         min_value=0.001,
         max_value=disk_limits.MAX_BYTES >> 30,
-        help_text=_("For jobs without a request. Leave empty to use the maximum."),
+        widget=forms.NumberInput(attrs={"placeholder": _("Maximum")}),
+        help_text=_("For jobs without a request."),
     )
     max_disk_gib = forms.FloatField(
         label=_("Maximum disk limit per node (GiB)"),
         required=False,
         min_value=0.001,
         max_value=disk_limits.MAX_BYTES >> 30,
-        help_text=_("The most that a job can request. Leave empty for no limit."),
+        widget=forms.NumberInput(attrs={"placeholder": _("No limit")}),
+        help_text=_("The most that a job can request."),
     )
 
     approves_environments = forms.BooleanField(
@@ -233,10 +234,20 @@ class GroupForm(forms.Form):
 class BoundsForm(forms.Form):
     """Least and most cores and memory of one job on devices of one kind."""
 
-    cpus_min = forms.FloatField(label=_("Minimum cores"), min_value=0)
-    cpus_max = forms.FloatField(label=_("Maximum cores"), min_value=0.1, max_value=bounds.MAX_CPUS)
-    memory_min_mib = forms.IntegerField(label=_("Minimum memory (MiB)"), min_value=0)
-    memory_max_gib = forms.FloatField(label=_("Maximum memory (GiB)"), min_value=0.01, max_value=64 * 1024)
+    cpus_min = forms.FloatField(
+        label=_("Minimum CPU cores"), min_value=0, help_text=_("Smaller requests are raised to this.")
+    )
+    cpus_max = forms.FloatField(
+        label=_("Maximum CPU cores"), min_value=0.1, max_value=bounds.MAX_CPUS,
+        help_text=_("Larger requests are rejected."),
+    )  # fmt: skip
+    memory_min_mib = forms.IntegerField(
+        label=_("Minimum memory"), min_value=0, help_text=_("Smaller requests are raised to this.")
+    )
+    memory_max_gib = forms.FloatField(
+        label=_("Maximum memory"), min_value=0.01, max_value=64 * 1024,
+        help_text=_("A job that exceeds its memory is stopped."),
+    )  # fmt: skip
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster, kind: str) -> None:
         now = bounds.bounds(cluster, kind)
@@ -245,6 +256,12 @@ class BoundsForm(forms.Form):
         initial["memory_min_mib"] = str(now.memory_min_mib)
         super().__init__(data, initial=initial, prefix=kind)
         self.kind, self.label = kind, rules(kind).label
+        cores, memory_mib = bounds.largest()
+        self.effective = bounds.as_there_is(now, (cores, memory_mib))
+        self.largest_words = _("%(cores)s cores and %(memory)s of memory") % {
+            "cores": units.number(cores), "memory": units.memory(memory_mib),
+        }  # fmt: skip
+        self.is_limited_by_nodes = self.effective != now
 
     def values(self) -> bounds.Bounds:
         """What `bounds.set_bounds` takes."""

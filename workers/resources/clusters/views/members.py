@@ -30,10 +30,11 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _page(request: SignedInRequest, cluster: VirtualCluster, *, status: int = 200, **forms: Form) -> HttpResponse:
     """The page, with a form that was refused in place of a fresh one; its dialog is open then."""
-    people = cluster.memberships.select_related("user").prefetch_related("user__user_groups")
+    people = cluster.memberships.select_related("user").prefetch_related("user__roles", "user__user_groups__roles")
     linked = [link.group for link in cluster.group_links.select_related("group").order_by("group__name")]
     rows = list(people.order_by("user__username"))
     for row in rows:
+        row.starts_no_jobs = Action.JOBS_VIEW not in row.user.granted()  # type: ignore[attr-defined]  # as below
         row.through = [group for group in row.user.user_groups.all() if group in linked]  # type: ignore[attr-defined]  # for the template alone
     context = frame(request, cluster, "members") | {
         "members": rows,

@@ -42,8 +42,11 @@ def index(request: SignedInRequest) -> HttpResponse:
     silences: list[Any] = list(quiet)
     for silence in silences:
         silence.label = label_of(silence.rule.key) if silence.rule else ""
+    firing = alarms.raised_for(request.user, **wanted)
+    for alarm in firing:
+        alarm.silenced_until = alarms.silenced_until(alarm, silences)
     context = {
-        "firing": alarms.raised_for(request.user, **wanted),
+        "firing": firing,
         "page": page,
         "past": [_shown(alarm) for alarm in page.rows],
         "silences": silences,

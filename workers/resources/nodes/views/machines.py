@@ -12,7 +12,7 @@ from aiplatform.lib.pages import needs
 from workers.core.models import Device, VirtualCluster
 from workers.resources.clusters import clusters, cpu_slots
 from workers.resources.monitoring import day_chart
-from workers.resources.nodes import machine_page, mps_policy, nodes
+from workers.resources.nodes import home, machine_page, mps_policy, nodes
 
 
 @require_GET
@@ -23,6 +23,7 @@ def show(request: SignedInRequest) -> HttpResponse:
     gpus = [gpu for view in views for gpu in view.gpus]
     context = {
         "nodes": views,
+        "node_uses": [(view, home.uses_of(view)) for view in views],
         "gpus": len(gpus),
         "gpus_free": sum(view.free_gpus for view in views if view.node.state == "live"),
         "gpus_sick": sum(gpu.device.health != Device.Health.OK for gpu in gpus),
@@ -47,6 +48,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     context = {
         "view": view,
+        "uses": home.uses_of(view),
         "kept": machine_page.pinned_packages(view.node.name),
         "mps": mps_policy.view(view.node, request.user),
         "services": machine_page.services(view, request.user),
