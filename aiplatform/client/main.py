@@ -41,15 +41,15 @@ DASHED = ("--extra", "--arguments")  # options whose value may begin with a dash
 
 def _with_dashes(argv: Sequence[str]) -> list[str]:
     """Join `--extra -ShowStep` to `--extra=-ShowStep`, which argparse takes for two options otherwise."""
-    words: list[str] = []
-    for index, word in enumerate(argv):
-        if word == "--":  # a command of the user's follows
-            return [*words, *argv[index:]]
-        if words and words[-1] in DASHED and word.startswith("-"):
-            words[-1] += f"={word}"
+    joined: list[str] = []
+    for index, argument in enumerate(argv):
+        if argument == "--":  # the user's command follows
+            return [*joined, *argv[index:]]
+        if joined and joined[-1] in DASHED and argument.startswith("-"):
+            joined[-1] += f"={argument}"
         else:
-            words.append(word)
-    return words
+            joined.append(argument)
+    return joined
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -76,7 +76,6 @@ def set_names() -> None:
         meta = model._meta
         if model.__module__.partition(".")[0] in OWN and "verbose_name" not in meta.original_attrs:
             name = " ".join(CAPITALS.get(word, word) for word in str(meta.verbose_name).split(" "))
-            one, several = TRANSLATED.get(name, (name, plural(name)))
-            meta.verbose_name = one
+            meta.verbose_name, plural_name = TRANSLATED.get(name, (name, plural(name)))
             if name in TRANSLATED or "verbose_name_plural" not in meta.original_attrs:
-                meta.verbose_name_plural = several
+                meta.verbose_name_plural = plural_name

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='mediaseries',
             name='kind',
-            field=models.CharField(choices=[('image', 'Images'), ('figure', 'Figures'), ('audio', 'Audio'), ('video', 'Videos'), ('histogram', 'Histograms'), ('text', 'Texts'), ('table', 'Tables'), ('graph', 'Graph'), ('vectors', 'Embeddings'), ('params', 'Parameters')], max_length=10),
+            field=models.CharField(choices=[('image', 'Images'), ('figure', 'Plots'), ('audio', 'Audio'), ('video', 'Videos'), ('histogram', 'Histograms'), ('text', 'Texts'), ('table', 'Tables'), ('graph', 'Graph'), ('vectors', 'Embeddings'), ('params', 'Parameters')], max_length=10),
         ),
     ]

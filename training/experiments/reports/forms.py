@@ -23,7 +23,7 @@ class ReportForm(forms.Form):
         strip=False,
         max_length=LONGEST_BYTES,
         widget=forms.Textarea(attrs={"rows": 24, "class": "mono", "spellcheck": "true", "data-report-text": ""}),
-        help_text=_("Markdown with panels: fenced blocks named runs, curves, scatter or figure."),
+        help_text=_("Markdown. Insert panels with the buttons above."),
     )
 
     def values(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ SCALARS = "scalars"
 VIEWS = (
     View(SCALARS, gettext_lazy("Scalars")),
     View("images", gettext_lazy("Images"), Kind.IMAGE),
-    View("figures", gettext_lazy("Figures"), Kind.FIGURE),
+    View("figures", gettext_lazy("Plots"), Kind.FIGURE),
     View("audio", gettext_lazy("Audio"), Kind.AUDIO),
     View("videos", gettext_lazy("Videos"), Kind.VIDEO),
     View("histograms", gettext_lazy("Histograms"), Kind.HISTOGRAM),

@@ -7,6 +7,7 @@ The platform's actions suspend, move and restore a job by its newest checkpoint.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sys
@@ -23,6 +24,7 @@ from . import values
 Content = Union[Callable[[Path], Any], Mapping[str, Any], str, "os.PathLike[str]"]
 MAX_WAIT_S = 1800.0  # of the ranks for each other
 POLL_S = 0.05
+_calls = itertools.count(1)  # of sharded checkpoints by this process
 
 
 def checkpoint(step: Any, content: Content, metric: Any = None, *, sharded: bool = False) -> Path | None:
@@ -142,7 +144,8 @@ def _sharded(
     """Let all ranks write into one folder; rank 0 completes it once all others have left their mark."""
     attempt = os.environ.get("AIP_ATTEMPT", "1")
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    shared = root / f"step-{step:06d}.{attempt}-{restart}.tmp"
+    # the ranks call it equally often: their calls have one number, also where a step is kept twice
+    shared = root / f"step-{step:06d}.{attempt}-{restart}-{next(_calls)}.tmp"
     marks = root / f".{shared.name}.ranks"
     final = root / f"step-{step:06d}"
     shared.mkdir(parents=True, exist_ok=True)
@@ -174,4 +177,7 @@ def _sharded(
         return checkpoints.complete(root, shared, step=step, metric=metric, best=best, extra={"ranks": size})
     finally:
         shutil.rmtree(shared, ignore_errors=True)
-        shutil.rmtree(marks, ignore_errors=True)
+        for left in root.glob(".step-*.ranks"):  # by attempts that were killed
+            if left != marks:
+                shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(marks, ignore_errors=True)  # the last: it lets the other ranks go on

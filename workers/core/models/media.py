@@ -31,7 +31,7 @@ class MediaSeries(models.Model):
 
     class Kind(models.TextChoices):
         IMAGE = "image", _("Images")
-        FIGURE = "figure", _("Figures")
+        FIGURE = "figure", _("Plots")
         AUDIO = "audio", _("Audio")
         VIDEO = "video", _("Videos")
         HISTOGRAM = "histogram", _("Histograms")
